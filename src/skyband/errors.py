@@ -1,0 +1,13 @@
+"""The two errors a user can meet; both say what was wrong, what is allowed and what to do."""
+
+
+class SkybandError(Exception):
+    """Base of every error that skyband raises on purpose."""
+
+
+class QueryError(SkybandError, ValueError):
+    """A query, or the data it is put to, that cannot be answered as written."""
+
+
+class StateError(SkybandError, ValueError):
+    """A saved state that is damaged, of another version, or of another query."""

@@ -1,0 +1,18 @@
+"""SQL expressions over the columns of a stream: text → a checked tree → Arrow arrays, or text for Spark.
+
+The meaning is Spark SQL's, so that every engine ranks alike:
+
+- a number is a BIGINT (every integer type) or a DOUBLE (every other; decimals are rounded correctly);
+- ``/`` always gives a DOUBLE; division and ``%`` by zero, the logarithm of a number that is not positive, and a CAST
+  that fails give NULL, never an error;
+- NaN equals itself and is larger than every other number; NULL follows SQL's three-valued logic, and GREATEST and
+  LEAST skip it;
+- integers are exact. A row in which one does not fit into 64 bits is evaluated again in doubles, so that it neither
+  stops the stream nor is lost. This is decided row by row: how the stream is cut into batches changes nothing.
+"""
+
+from skyband.expressions.distance import distance
+from skyband.expressions.expression import Expression, find_column
+from skyband.expressions.function import Function, call
+
+__all__ = ["Expression", "Function", "call", "distance", "find_column"]

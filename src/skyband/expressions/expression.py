@@ -1,0 +1,106 @@
+"""An expression put to the columns of a table, a block of rows at a time."""
+
+import difflib
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from sqlglot import exp
+
+from skyband.errors import QueryError
+from skyband.expressions.frame import Frame, Reference, reference
+from skyband.expressions.spark import spark_text
+from skyband.expressions.tree import parse
+from skyband.expressions.values import Value
+
+BLOCK = 1 << 17  # rows: intermediate results stay in the cache, and their memory is used again
+
+
+def find_column(name: str, names: Sequence[str], quoted: bool = False) -> str:
+    """The one of ``names`` that is meant: an exact match or else, unless quoted, the only one but for case.
+
+    >>> find_column("Price", ["price", "volume"])
+    'price'
+    >>> find_column("pirce", ["price", "volume"])
+    Traceback (most recent call last):
+    skyband.errors.QueryError: there is no column 'pirce'; did you mean 'price'? The columns are price, volume
+    """
+    found = [other for other in names if other == name]
+    if not found and not quoted:
+        found = [other for other in names if other.lower() == name.lower()]
+    if len(found) > 1:
+        raise QueryError(f"{name!r} may mean {len(found)} columns ({', '.join(found)}); give each a name of its own")
+    if not found:
+        close = difflib.get_close_matches(name.lower(), [other.lower() for other in names], 1)
+        hint = next((f"; did you mean {other!r}?" for other in names if other.lower() in close), ".")
+        raise QueryError(f"there is no column {name!r}{hint} The columns are {', '.join(names) or 'none'}")
+    return found[0]
+
+
+class Expression:
+    """An expression that has been read and found to use allowed constructs only.
+
+    Args:
+        text: the SQL text.
+        label: how errors refer to it: the field, and what was given.
+    """
+
+    def __init__(self, text: str, label: str) -> None:
+        self.label = label
+        self.tree = parse(text, label)
+        # In the order in which they are written, each once.
+        columns = self.tree.find_all(exp.Column, bfs=False)
+        self.references = tuple(dict.fromkeys(reference(column) for column in columns))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it needs, as written."""
+        return tuple(dict.fromkeys(name for name, _ in self.references))
+
+    @property
+    def sql(self) -> str:
+        """The normalised text."""
+        return self.tree.sql(comments=False)
+
+    def needs(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The columns it needs, as they are called among ``names``: one for each reference."""
+        try:
+            return tuple(find_column(name, names, quoted) for name, quoted in self.references)
+        except QueryError as error:
+            raise QueryError(f"{self.label}: {error}") from None
+
+    def blocks(self, table: pa.Table | pa.RecordBatch, widen: bool) -> Iterator[tuple[int, Value]]:
+        """Its value for one run of rows after the other, with the number of rows in each.
+
+        Where ``widen``, rows in which an integer overflows are evaluated in doubles. If not, they are NULL, and the
+        type of the result depends on the types of the columns only.
+        """
+        names = self.needs(table.schema.names)
+        if isinstance(table, pa.RecordBatch):
+            table = pa.Table.from_batches([table])
+        if not names or not table.num_rows:
+            nothing = pa.RecordBatch.from_pylist([], table.schema)
+            yield table.num_rows, self._evaluate(self._columns(nothing, names), widen)
+            return
+        for batch in table.select(list(dict.fromkeys(names))).to_batches(max_chunksize=BLOCK):
+            yield batch.num_rows, self._evaluate(self._columns(batch, names), widen)
+
+    def spark_sql(self, schema: pa.Schema, widen: bool) -> str:
+        """Text that means the same to Spark SQL over columns of these types, whether or not in ANSI mode."""
+        names = self.needs(schema.names)
+        columns = self._columns(pa.RecordBatch.from_pylist([], schema), names)
+        self._evaluate(columns, widen)  # refuses wrong types with the usual message
+        try:
+            return spark_text(self.tree, dict(zip(self.references, names, strict=True)), columns, widen)
+        except RecursionError:
+            raise QueryError(f"{self.label} is nested too deeply for Spark") from None
+
+    def _columns(self, batch: pa.RecordBatch, names: tuple[str, ...]) -> dict[Reference, pa.Array]:
+        return {key: batch.column(name) for key, name in zip(self.references, names, strict=True)}
+
+    def _evaluate(self, columns: dict[Reference, pa.Array], widen: bool) -> Value:
+        try:
+            return Frame(columns).evaluate(self.tree, widen)
+        except QueryError as error:
+            raise QueryError(f"{self.label}: {error}") from None
+        except pa.ArrowException as error:
+            raise QueryError(f"{self.label} cannot be evaluated: {error}") from error

@@ -1,0 +1,175 @@
+"""Evaluation: the value of a tree over the rows of a batch."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from skyband.errors import QueryError
+from skyband.expressions.operators import ARITHMETIC, OPERATORS, equal, from_text, to_integer
+from skyband.expressions.values import (
+    BOOL,
+    DOUBLE,
+    FALSE,
+    INT,
+    NULL,
+    TEXT,
+    Mismatch,
+    Value,
+    alike,
+    choose,
+    double,
+    doubles,
+    is_null_type,
+    normal,
+    numbers,
+    texts,
+    truths,
+    unless,
+)
+
+Reference = tuple[str, bool]  # a column's name as written, and whether it was quoted
+
+# What a CAST may be to: the type and, for integers, the bound that the size of a number must stay within.
+CASTS: dict[str, tuple[Any, float]] = {
+    "BIGINT": (INT, 2.0**63),
+    "DOUBLE": (DOUBLE, 2.0**63),
+    "INT": (INT, 2.0**31),
+    "TEXT": (TEXT, 2.0**63),
+    "VARCHAR": (TEXT, 2.0**63),
+}
+
+
+def reference(column: exp.Expr) -> Reference:
+    return column.name, bool(column.this.args.get("quoted"))
+
+
+class Frame:
+    """The rows of one batch, as an expression sees them.
+
+    Args:
+        columns: the arrays that the references stand for.
+        wide: whether every integer is taken as a double.
+    """
+
+    def __init__(self, columns: dict[Reference, Value], wide: bool = False) -> None:
+        self.columns = columns
+        self.wide = wide
+        self.overflow: Value = FALSE  # the rows in which an integer did not fit
+        self._loaded: dict[Reference, Value] = {}
+
+    def evaluate(self, tree: exp.Expr, widen: bool) -> Value:
+        """The value of a tree; where ``widen``, that in doubles for the rows in which an integer did not fit."""
+        value = self.value(tree)
+        if widen and pc.any(self.overflow).as_py():
+            return choose(self.overflow, *alike(Frame(self.columns, wide=True).value(tree), value))
+        return value
+
+    def value(self, node: exp.Expr) -> Value:
+        """The value of a tree; an integer that does not fit is NULL, and its row marked."""
+        # A sum of many terms is a tree that leans to the left: that side is walked without recursion.
+        spine = []
+        while isinstance(node, exp.Binary) and type(node) not in FORMS:
+            spine.append(node)
+            node = node.this
+        try:
+            if type(node) in FORMS:
+                result = FORMS[type(node)](self, node)
+            else:
+                result = self._apply(node, *(self.value(child) for child in node.iter_expressions()))
+            while spine:
+                node = spine.pop()
+                result = self._apply(node, result, self.value(node.expression))
+        except Mismatch as mismatch:
+            raise QueryError(f"{node.sql(comments=False)} takes {mismatch}") from None
+        return double(result) if self.wide and result.type == INT else result
+
+    def _apply(self, node: exp.Expr, *values: Value) -> Value:
+        name = ARITHMETIC.get(type(node))
+        return OPERATORS[type(node)](*values) if name is None else self._arithmetic(name, *numbers(*values))
+
+    def _arithmetic(self, name: str, *values: Value) -> Value:
+        if self.wide or values[0].type == DOUBLE:
+            return pc.call_function(name, doubles(*values))
+        try:
+            return pc.call_function(f"{name}_checked", list(values))
+        except pa.ArrowInvalid:
+            wrapped = pc.call_function(name, list(values))
+            rough = pc.call_function(name, doubles(*values))
+            # What wrapped around is off by a multiple of 2⁶⁴, what did not by the rounding of numbers below 2⁶⁴.
+            off = pc.greater(pc.abs(pc.subtract(rough, double(wrapped))), pa.scalar(2.0**62))
+            return self._unless_overflow(off, wrapped)
+
+    def _unless_overflow(self, overflow: Value, value: Value) -> Value:
+        self.overflow = pc.or_(self.overflow, pc.coalesce(overflow, FALSE))
+        return unless(overflow, value)
+
+    def _column(self, node: exp.Expr) -> Value:
+        key = reference(node)
+        if key not in self._loaded:
+            array = self.columns[key]
+            if array.type == pa.uint64():
+                too_large = pc.greater(array, pa.scalar((1 << 63) - 1, array.type))
+                array = double(array) if self.wide else self._unless_overflow(too_large, array)
+            self._loaded[key] = normal(array)
+        return self._loaded[key]
+
+    def _literal(self, node: exp.Expr) -> Value:
+        if node.is_string:
+            return pa.scalar(node.name)
+        if node.name.isdigit() and int(node.name) < 1 << 63:
+            return pa.scalar(int(node.name))
+        return pa.scalar(float(node.name))
+
+    def _boolean(self, node: exp.Expr) -> Value:
+        return pa.scalar(bool(node.this))
+
+    def _null(self, node: exp.Expr) -> Value:
+        return NULL
+
+    def _case(self, node: exp.Expr) -> Value:
+        subject = self.value(node.this) if node.this else None
+        conditions, values = [], []
+        for branch in node.args["ifs"]:
+            condition = self.value(branch.this)
+            conditions += truths(condition) if subject is None else [equal(subject, condition)]
+            values.append(self.value(branch.args["true"]))
+        default = node.args.get("default")
+        *values, result = alike(*values, self.value(default) if default else NULL)
+        for condition, value in zip(reversed(conditions), reversed(values), strict=True):
+            result = choose(condition, value, result)
+        return result
+
+    def _like(self, node: exp.Expr) -> Value:
+        result = pc.match_like(*texts(self.value(node.this)), node.expression.name)
+        return pc.invert(result) if node.args.get("negate") else result
+
+    def _cast(self, node: exp.Expr) -> Value:
+        """NULL for what cannot be converted; of a number that becomes an integer the fraction is cut off."""
+        value = self.value(node.this)
+        kind, bound = CASTS[node.args["to"].sql()]
+        if kind == TEXT:
+            if self.wide and value.type == DOUBLE:
+                value = to_integer(value, bound)
+            if value.type not in (INT, BOOL, TEXT) and not is_null_type(value):  # engines do not write these alike
+                raise Mismatch(f"integers, conditions or text, not {value.type}")
+            return value.cast(TEXT)
+        if value.type == TEXT:
+            value = from_text(value, kind)
+        if value.type == BOOL:
+            return value.cast(kind)
+        return doubles(value)[0] if kind == DOUBLE else to_integer(*numbers(value), bound)
+
+
+FORMS: dict[type[exp.Expr], Callable[[Frame, exp.Expr], Value]] = {
+    exp.Column: Frame._column,
+    exp.Literal: Frame._literal,
+    exp.Boolean: Frame._boolean,
+    exp.Null: Frame._null,
+    exp.Case: Frame._case,
+    exp.Cast: Frame._cast,
+    exp.TryCast: Frame._cast,
+    exp.Like: Frame._like,
+}

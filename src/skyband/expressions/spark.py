@@ -1,0 +1,198 @@
+"""Translation: a tree → text that means the same to Spark SQL, in ANSI mode and out of it.
+
+Where Spark would raise (division by zero, overflow, a CAST that fails) its ``try_`` functions give NULL, as here; where
+it would compute in a narrower type or in decimals, columns and constants are made BIGINT or DOUBLE first.
+"""
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from skyband.expressions.frame import Frame, Reference, reference
+from skyband.expressions.operators import SMALL_POWERS
+from skyband.expressions.values import DOUBLE, INT, NULL
+
+
+def spark_text(tree: exp.Expr, names: dict[Reference, str], columns: dict[Reference, pa.Array], widen: bool) -> str:
+    """The text of a tree.
+
+    Args:
+        tree: the expression.
+        names: what the columns that its references stand for are called.
+        columns: empty arrays of their types.
+        widen: whether rows in which an integer overflows are to be evaluated in doubles, or are to be NULL.
+    """
+    narrow = _Writer(names, Frame(columns))
+    result = narrow.write(tree)
+    if widen and narrow.overflows:
+        wide = _Writer(names, Frame(columns, wide=True)).write(tree)
+        result = _case(exp.or_(*narrow.overflows), wide, result)
+    return result.sql("spark", comments=False)
+
+
+class _Writer:
+    """Writes a tree in Spark's words, with the types that it has in a frame."""
+
+    def __init__(self, names: dict[Reference, str], frame: Frame) -> None:
+        self.names = names
+        self.frame = frame
+        self.overflows: list[exp.Expr] = []  # the conditions under which an integer did not fit
+
+    def write(self, node: exp.Expr) -> exp.Expr:
+        special = _SPECIAL.get(type(node))
+        return special(self, node) if special else self._plain(node)
+
+    def type(self, node: exp.Expr) -> Any:
+        return self.frame.value(node).type
+
+    def _plain(self, node: exp.Expr) -> exp.Expr:
+        """The same construct over its parts in Spark's words."""
+        parts = {
+            key: [self.write(part) for part in value] if isinstance(value, list)
+            else self.write(value) if isinstance(value, exp.Expr) else value
+            for key, value in node.args.items()
+        }  # fmt: skip
+        return type(node)(**parts)
+
+    def _arithmetic(self, node: exp.Expr) -> exp.Expr:
+        if self.type(node) != INT or (isinstance(node.this, exp.Literal) and isinstance(node, exp.Neg)):
+            return self._plain(node)
+        operands = [self.write(part) for part in node.iter_expressions()]
+        if isinstance(node, exp.Neg | exp.Abs):
+            result = _call("try_subtract", _ZERO, *operands)
+        else:
+            result = _call(f"try_{node.key.replace('sub', 'subtract').replace('mul', 'multiply')}", *operands)
+        if isinstance(node, exp.Abs):
+            result = _case(exp.LT(this=operands[0], expression=_ZERO), result, operands[0])
+        present = (exp.not_(_is_null(operand)) for operand in operands)
+        self.overflows.append(exp.and_(_is_null(result), *present))
+        return result
+
+    def _column(self, node: exp.Expr) -> exp.Expr:
+        key = reference(node)
+        column = exp.column(exp.to_identifier(self.names[key], quoted=True))
+        kind = self.type(node)
+        return column if self.frame.columns[key].type == kind else _number(column, kind)
+
+    def _literal(self, node: exp.Expr) -> exp.Expr:
+        if node.is_string:
+            return node.copy()
+        value = self.frame.value(node).as_py()
+        return exp.Literal.number(f"{value}L" if isinstance(value, int) else f"{value!r}D")
+
+    def _divide(self, node: exp.Expr) -> exp.Expr:
+        return _call("try_divide", self.write(node.this), self.write(node.expression))
+
+    def _remainder(self, node: exp.Expr) -> exp.Expr:
+        return _call("try_mod", self.write(node.this), self.write(node.expression))
+
+    def _power(self, node: exp.Expr) -> exp.Expr:
+        exponent = self.frame.value(node.expression)
+        if not isinstance(exponent, pa.Scalar) or exponent.as_py() not in SMALL_POWERS:
+            return self._plain(node)
+        base = _number(self.write(node.this), DOUBLE)
+        factors = (base.copy() for _ in range(int(exponent.as_py())))
+        return exp.Paren(this=reduce(lambda left, right: exp.Mul(this=left, expression=right), factors))
+
+    def _log(self, node: exp.Expr) -> exp.Expr:
+        operands = [self.write(part) for part in node.iter_expressions()]
+        base = self.frame.value(node.this) if len(operands) == 2 else pa.scalar(None)
+        if isinstance(base, pa.Scalar) and base.as_py() in (2, 10):
+            return _call(f"log{base.as_py():.0f}", operands[1])
+        return _call("ln" if len(operands) == 1 else "log", *operands)
+
+    def _whole(self, node: exp.Expr) -> exp.Expr:
+        value = exp.Paren(this=self.write(node.this))
+        if self.type(node) == INT:
+            return value
+        if isinstance(node, exp.Round):
+            return exp.Round(this=value, decimals=node.args.get("decimals"))
+        # Spark's result is a BIGINT, which has no NaN and no infinity; beyond 2⁵² every double is whole.
+        small = exp.LT(this=exp.Abs(this=value), expression=exp.Literal.number("4503599627370496D"))
+        return _case(small, _number(type(node)(this=value), DOUBLE), value)
+
+    def _length(self, node: exp.Expr) -> exp.Expr:
+        return _number(self._plain(node), self.type(node))
+
+    def _if(self, node: exp.Expr) -> exp.Expr:
+        no = node.args.get("false")
+        return _case(self._condition(node.this), self.write(node.args["true"]), self.write(no) if no else None)
+
+    def _choice(self, node: exp.Expr) -> exp.Expr:
+        default = node.args.get("default")
+        condition = self.write if node.this else self._condition
+        return exp.Case(
+            this=self.write(node.this) if node.this else None,
+            ifs=[
+                exp.If(this=condition(branch.this), true=self.write(branch.args["true"])) for branch in node.args["ifs"]
+            ],
+            default=self.write(default) if default else None,
+        )
+
+    def _condition(self, node: exp.Expr) -> exp.Expr:
+        """What decides a choice, for which Spark does not take NULL without a type."""
+        return exp.false() if self.type(node) == NULL.type else self.write(node)
+
+    def _cast(self, node: exp.Expr) -> exp.Expr:
+        value, source, target = self.write(node.this), self.type(node.this), node.args["to"].sql()
+        if target in ("TEXT", "VARCHAR"):
+            return _try_cast(_to_bigint(value) if source == DOUBLE else value, "STRING")
+        if target == "BIGINT" and source == DOUBLE:
+            return _number(_to_bigint(value), self.type(node))
+        return _number(_try_cast(value, target), self.type(node))
+
+
+_ZERO = exp.Literal.number("0L")
+
+
+def _call(name: str, *arguments: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this=name, expressions=[argument.copy() for argument in arguments])
+
+
+def _case(condition: exp.Expr, yes: exp.Expr, no: exp.Expr | None) -> exp.Expr:
+    return exp.Case(ifs=[exp.If(this=condition, true=yes)], default=no)
+
+
+def _is_null(node: exp.Expr) -> exp.Expr:
+    return exp.Is(this=exp.Paren(this=node.copy()), expression=exp.Null())
+
+
+def _try_cast(node: exp.Expr, target: str) -> exp.Expr:
+    return exp.TryCast(this=node, to=exp.DataType.build(target), safe=True)
+
+
+def _to_bigint(node: exp.Expr) -> exp.Expr:
+    """A DOUBLE made BIGINT; Spark would let 2⁶³ pass, as 2⁶³ - 1."""
+    return _try_cast(exp.Nullif(this=node, expression=exp.Literal.number("9223372036854775808D")), "BIGINT")
+
+
+def _number(node: exp.Expr, kind: Any) -> exp.Expr:
+    """A number made BIGINT or DOUBLE."""
+    return exp.Cast(this=node, to=exp.DataType.build("DOUBLE" if kind == DOUBLE else "BIGINT"))
+
+
+_SPECIAL: dict[type[exp.Expr], Callable[[_Writer, exp.Expr], exp.Expr]] = {
+    exp.Add: _Writer._arithmetic,
+    exp.Sub: _Writer._arithmetic,
+    exp.Mul: _Writer._arithmetic,
+    exp.Neg: _Writer._arithmetic,
+    exp.Abs: _Writer._arithmetic,
+    exp.Column: _Writer._column,
+    exp.Literal: _Writer._literal,
+    exp.Div: _Writer._divide,
+    exp.Mod: _Writer._remainder,
+    exp.Pow: _Writer._power,
+    exp.Ln: _Writer._log,
+    exp.Log: _Writer._log,
+    exp.Floor: _Writer._whole,
+    exp.Ceil: _Writer._whole,
+    exp.Round: _Writer._whole,
+    exp.Length: _Writer._length,
+    exp.If: _Writer._if,
+    exp.Case: _Writer._choice,
+    exp.Cast: _Writer._cast,
+    exp.TryCast: _Writer._cast,
+}

@@ -1,0 +1,122 @@
+"""Values: the few types that expressions compute with, how they are brought together, and choosing among them."""
+
+import math
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.errors import QueryError
+
+Value = Any  # pa.Array, or pa.Scalar for what is the same in every row
+
+INT, DOUBLE, BOOL, TEXT = pa.int64(), pa.float64(), pa.bool_(), pa.string()
+FALSE, NULL = pa.scalar(False), pa.scalar(None)
+
+
+class Mismatch(Exception):
+    """Operands that a construct does not take; says what it takes."""
+
+
+def is_null_type(value: Value) -> bool:
+    return bool(pa.types.is_null(value.type))
+
+
+def is_number(value: Value) -> bool:
+    return value.type in (INT, DOUBLE) or is_null_type(value)
+
+
+def double(value: Value) -> Value:
+    """Rounds where it must; Arrow's implicit conversions refuse integers beyond 2⁵³."""
+    return value if value.type == DOUBLE else value.cast(DOUBLE, safe=False)
+
+
+def normal(array: Value) -> Value:
+    """A column in one of the types above, if it is of numbers or text; unsigned integers must fit."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return normal(array.dictionary_decode())
+    if pa.types.is_integer(kind) and kind != INT:
+        return array.cast(INT)
+    if pa.types.is_floating(kind):
+        return double(array)
+    if pa.types.is_decimal(kind):
+        return _decimals(array)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return array.cast(TEXT)
+    return array
+
+
+def _decimals(array: Value) -> Value:
+    """Decimals as the nearest doubles; Arrow's own conversion is off by one in the last place for many."""
+    kind = array.type
+    if pa.types.is_decimal128(kind) and kind.precision <= 15 and 0 <= kind.scale <= 22:
+        # The digits and the power of ten are exact as doubles, so the quotient is rounded once.
+        digits = array.view(pa.decimal128(kind.precision, 0)).cast(INT)
+        return pc.divide(double(digits), pa.scalar(10.0**kind.scale))
+    return array.cast(TEXT).cast(DOUBLE)
+
+
+def numbers(*values: Value) -> list[Value]:
+    """Operands that must be numbers: all integers, or all doubles."""
+    for value in values:
+        if not is_number(value):
+            raise Mismatch(f"numbers, not {value.type}")
+    kind = DOUBLE if any(value.type == DOUBLE for value in values) else INT
+    return [value.cast(kind) if is_null_type(value) else double(value) if kind == DOUBLE else value for value in values]
+
+
+def doubles(*values: Value) -> list[Value]:
+    """Operands that must be numbers, as doubles."""
+    return [double(value) for value in numbers(*values)]
+
+
+def typed(kind: Any, name: str, *values: Value) -> list[Value]:
+    """Operands that must be of one type, or NULL."""
+    for value in values:
+        if value.type != kind and not is_null_type(value):
+            raise Mismatch(f"{name}, not {value.type}")
+    return [value.cast(kind) if is_null_type(value) else value for value in values]
+
+
+def truths(*values: Value) -> list[Value]:
+    return typed(BOOL, "conditions", *values)
+
+
+def texts(*values: Value) -> list[Value]:
+    return typed(TEXT, "text", *values)
+
+
+def alike(*values: Value) -> list[Value]:
+    """Operands that must be of one kind, whichever it is; NULL is of every kind."""
+    if all(is_number(value) for value in values):
+        return numbers(*values)
+    kinds = {value.type: None for value in values if not is_null_type(value)}
+    if len(kinds) > 1:
+        raise Mismatch(f"values of one kind, not {' and '.join(map(str, kinds))}; a CAST may help")
+    return typed(*kinds, "", *values)
+
+
+def choose(condition: Value, yes: Value, no: Value) -> Value:
+    """``yes`` where the condition is true, ``no`` elsewhere; the two are of one type."""
+    condition = pc.coalesce(condition, FALSE)
+    if isinstance(condition, pa.Scalar):
+        return yes if condition.as_py() else no
+    return pc.if_else(condition, yes, no)
+
+
+def unless(bad: Value, value: Value) -> Value:
+    """NULL where ``bad``; costs no pass over the values where nothing is."""
+    return choose(bad, pa.scalar(None, value.type), value) if pc.any(bad).as_py() else value
+
+
+def floats(value: Value, label: str) -> Any:
+    """A score for NumPy: an array, or the number that it is in every row; NaN where it is NULL."""
+    value = normal(value) if isinstance(value, pa.Array) else value
+    if not is_number(value):
+        raise QueryError(f"{label} is of type {value.type}; a score must be a number")
+    if isinstance(value, pa.Scalar):
+        return value.as_py() if value.is_valid else math.nan
+    if value.null_count:
+        value = pc.fill_null(double(value), math.nan)
+    return value.to_numpy()

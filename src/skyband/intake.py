@@ -1,0 +1,307 @@
+"""From a user's batch to what an algorithm sees: conditions, scores, positions, late and invalid rows, partitions."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from skyband import scoring
+from skyband.errors import QueryError
+from skyband.expressions import find_column
+from skyband.kernels.intake import count_nan, number_objects
+from skyband.keys import Keys
+from skyband.objects.base import FOREVER, NOTHING, Floats, Ints, Rows
+from skyband.queries import TopK
+from skyband.windows import Window
+
+Batch = Any  # pa.Table | pa.RecordBatch | pandas.DataFrame | Mapping[str, ArrayLike]
+SECOND = 1_000_000
+
+
+def as_table(batch: Batch) -> pa.Table:
+    """Any batch as an Arrow table; plain numeric arrays are not copied."""
+    if isinstance(batch, pa.Table):
+        return batch
+    if isinstance(batch, pa.RecordBatch):
+        return pa.Table.from_batches([batch])
+    try:
+        if isinstance(batch, Mapping):
+            return pa.table(dict(batch))
+        if hasattr(batch, "iloc"):
+            return pa.Table.from_pandas(batch, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError) as error:
+        raise QueryError(f"the batch cannot be read as a table: {error}") from None
+    raise QueryError(f"a batch is an Arrow table or record batch, a pandas DataFrame or a dict of arrays, "
+                     f"not {type(batch).__name__}")  # fmt: skip
+
+
+class Ready(NamedTuple):
+    """What came of a batch: its valid rows, in the order in which the algorithm takes them, and their columns."""
+
+    rows: Rows
+    table: pa.Table
+    frontier: int
+
+
+class Intake:
+    """Reads batches for the queries of one pipeline, which agree in everything but k, extent, slide and ties.
+
+    Keeps the counts, the watermark, the codes of the partitions and, for count windows on a sequence column, the rows
+    whose predecessors have not come yet.
+    """
+
+    def __init__(self, query: TopK) -> None:
+        self.query = query
+        self.window = query.window
+        self.score = scoring.compile_order(query.order_by)
+        self.where = None if query.where is None else scoring.compile_condition(query.where)
+        self.seen = self.late = self.invalid = 0
+        self.newest = -FOREVER  # event time
+        self.accepted = 0  # the next arrival number
+        self.schema: pa.Schema | None = None
+        self.keys: Keys | None = None
+        self.counts: Ints = np.zeros(0 if query.partition_by else 1, np.int64)  # objects, or the next number, by key
+        self.highest: Ints = self.counts - 1  # by key; sequence columns only
+        self.held: pa.Table | None = None  # rows that wait for their predecessors, with their position and score
+
+    def read(self, table: pa.Table) -> Ready:
+        """Counts, drops and numbers the rows of a batch; wants :meth:`fit` first."""
+        table = self._fitted(table)
+        size = table.num_rows
+        passes = None if self.where is None else self.where.evaluate(table)
+        if passes is not None and not self._sequence:
+            table, passes = table if passes.all() else table.filter(pa.array(passes)), None
+        score = self.score.evaluate(table)
+        time = NOTHING if self.window.on is None else positions(table.column(self.window.on), self.window.time)
+        self.seen += size  # from here on nothing can fail
+        table, score, time = self._valid(table, score, time, passes)
+        if not self.score.descending:
+            score = -score
+        if self.window.time:
+            return self._in_time(table, score, time)
+        if self._sequence:
+            return self._in_sequence(table, score, time)
+        return self._in_arrival_order(table, score)
+
+    def finish(self) -> Ready | None:
+        """The rows that were still waiting for their predecessors, if any."""
+        if self.held is None or not self.held.num_rows:
+            return None
+        ready = self._released(self.held, np.ones(self.held.num_rows, bool))
+        self.held = self.held.slice(0, 0)
+        return ready
+
+    def rekey(self, kept: Ints) -> Ints:
+        """Forgets all partitions but ``kept``; returns the new code of every old one (-1: forgotten)."""
+        assert self.keys is not None
+        code = np.full(len(self.keys), -1)
+        code[kept] = np.arange(kept.size)
+        self.keys = Keys(self.keys.rows.take(pa.array(kept)))
+        return code
+
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        yield "counts", self.counts
+        yield "highest", self.highest
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes kept here: codes, counts, rows that wait."""
+        keys = self.keys.nbytes if self.keys is not None else 0
+        held = int(self.held.nbytes) if self.held is not None else 0
+        return keys + held + self.counts.nbytes + self.highest.nbytes
+
+    def fit(self, schema: pa.Schema) -> pa.Table:
+        """Takes these columns for those of the stream, if the query can be put to them; returns them with no rows."""
+        names = schema.names
+        if len(set(names)) != len(names):
+            raise QueryError(f"a column name occurs twice among {names}")
+        for name in (*self.query.partition_by, *([self.window.on] if self.window.on else [])):
+            find_column(name, names, quoted=True)
+        empty = schema.remove_metadata().empty_table()
+        self.score.evaluate(empty)
+        if self.where is not None:
+            self.where.evaluate(empty)
+        if self.window.on:
+            positions(empty.column(self.window.on), self.window.time)
+        self.schema = empty.schema
+        if self.query.partition_by:
+            self.keys = Keys(empty.select(self.query.partition_by))
+        return empty
+
+    def _fitted(self, table: pa.Table) -> pa.Table:
+        """The batch with the columns and types of the first one."""
+        assert self.schema is not None
+        if table.schema.equals(self.schema):
+            return table.replace_schema_metadata()
+        if missing := [name for name in self.schema.names if name not in table.column_names]:
+            raise QueryError(f"a batch has no column {missing[0]!r}; the first batch had {self.schema.names}")
+        try:
+            return table.select(self.schema.names).cast(self.schema)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise QueryError(f"a batch does not fit the first one, which had {self.schema.names}: {error}") from None
+
+    @property
+    def _sequence(self) -> bool:
+        return not self.window.time and self.window.on is not None
+
+    def _valid(
+        self, table: pa.Table, score: Floats, time: Ints, passes: NDArray[np.bool_] | None
+    ) -> tuple[pa.Table, Floats, Ints]:
+        """Leaves out rows without a score or position. In a sequence a row keeps its place, with a NaN for a score."""
+        if passes is None and not count_nan(score) and not (time.size and time.min() == -FOREVER):
+            return table, score, time
+        bad, lost = np.isnan(score), time == -FOREVER if time.size else np.zeros(score.size, bool)
+        if self._sequence:
+            passes = np.ones(score.size, bool) if passes is None else passes
+            self.invalid += int(((bad | lost) & passes).sum())
+            score, bad = np.where(passes, score, np.nan), lost
+        else:
+            bad |= lost
+            self.invalid += int(bad.sum())
+        return _where(~bad, table, score, time)
+
+    def _coded(self, table: pa.Table) -> Ints:
+        if self.keys is None:
+            return NOTHING
+        code = self.keys.encode(table)
+        if (new := len(self.keys) - self.counts.size) > 0 and not self.window.time:
+            self.counts = np.append(self.counts, np.zeros(new, np.int64))
+            self.highest = np.append(self.highest, np.full(new, -1))
+        return code
+
+    def _number(self, count: int) -> int:
+        first = self.accepted
+        self.accepted += count
+        return first
+
+    def _in_time(self, table: pa.Table, score: Floats, time: Ints) -> Ready:
+        assert self.window.late is not None
+        if time.size and time.min() < (watermark := self.newest - self.window.late):
+            on_time = time >= watermark
+            self.late += int(time.size - on_time.sum())
+            table, score, time = _where(on_time, table, score, time)
+        self.newest = max(self.newest, int(time.max(initial=-FOREVER)))
+        rows = Rows(score, time, self._coded(table), t0=0, n0=self._number(score.size))
+        return Ready(rows, table, max(-FOREVER, self.newest - self.window.late))
+
+    def _in_arrival_order(self, table: pa.Table, score: Floats) -> Ready:
+        key = self._coded(table)
+        if self.keys is None:
+            rows = Rows(score, t0=int(self.counts[0]), n0=self._number(score.size))
+            self.counts[0] += score.size
+        else:
+            rows = Rows(score, number_objects(key, self.counts), key, n0=self._number(score.size))
+        return Ready(rows, table, 0)
+
+    def _in_sequence(self, table: pa.Table, score: Floats, time: Ints) -> Ready:
+        """Holds rows back until all smaller numbers of their partition have come, or are too late to be waited for."""
+        key = self._coded(table)
+        key = key if key.size else np.zeros(score.size, np.int64)
+        if self.window.late is not None:  # numbers that are not waited for any more
+            self.counts = np.maximum(self.counts, self.highest - self.window.late)
+        arrived = np.arange(self.accepted, self.accepted + score.size)
+        self.accepted += score.size
+        extra = {"key": key, "position": time, "score": score, "arrived": arrived}
+        for name, column in extra.items():
+            table = table.append_column(f"__{name}", pa.array(column))
+        if self.held is not None:
+            table = pa.concat_tables([self.held, table])
+        key, time, arrived = (table.column(f"__{name}").to_numpy() for name in ("key", "position", "arrived"))
+        order = np.lexsort((arrived, time, key))
+        key, time = key[order], time[order]
+        again = np.append(False, (np.diff(key) == 0) & (np.diff(time) == 0)) if key.size else np.zeros(0, bool)
+        old = (time < self.counts[key]) & (arrived[order] >= arrived.max(initial=0) - score.size + 1)
+        drop = again | old
+        self.late += int(drop.sum())
+        table = table.take(pa.array(order[~drop]))
+        key, time = key[~drop], time[~drop]
+        np.maximum.at(self.highest, key, time)
+        below = time < self.counts[key]  # held when their number was given up waiting for: they come first
+        start = np.searchsorted(key, key)
+        skipped = np.cumsum(below) - below
+        rank = np.arange(key.size) - start - (skipped - skipped[start] if key.size else 0)
+        ready = below | (time - rank == self.counts[key])
+        released = self._released(table, ready)
+        np.maximum.at(self.counts, key[ready], time[ready] + 1)
+        self.held = table.filter(pa.array(~ready)).combine_chunks()
+        return released
+
+    def _released(self, table: pa.Table, ready: NDArray[np.bool_]) -> Ready:
+        """Rows in the order in which the last of their predecessors came; holes in the sequence fall out here."""
+        table = table.filter(pa.array(ready))
+        key, time, score, arrived = (
+            table.column(f"__{name}").to_numpy() for name in ("key", "position", "score", "arrived")
+        )
+        span = int(arrived.max(initial=0)) + 1
+        completed = np.maximum.accumulate(arrived + key * span) - key * span if key.size else arrived
+        order = np.lexsort((time, key, completed))
+        order = order[~np.isnan(score[order])]
+        first = self.accepted
+        self.accepted += order.size
+        names = [name for name in table.column_names if not name.startswith("__")]
+        rows = Rows(score[order], time[order], key[order] if self.keys is not None else NOTHING, n0=first)
+        return Ready(rows, table.select(names).take(pa.array(order)), 0)
+
+
+def positions(column: pa.ChunkedArray, time: bool) -> Ints:
+    """Microseconds since the epoch, or sequence numbers; -FOREVER for NULL (and NaN)."""
+    kind = column.type
+    if not time:
+        if not pa.types.is_integer(kind):
+            raise QueryError(f"the sequence column is of type {kind}; it must be whole numbers")
+        return _filled(column.cast(pa.int64()))
+    if pa.types.is_timestamp(kind):
+        values = _filled(column.cast(pa.int64()))
+        scale = {"s": SECOND, "ms": 1_000, "us": 1, "ns": -1_000}[kind.unit]
+        if scale == 1:
+            return values
+        scaled = values * scale if scale > 0 else values // -scale
+        return np.where(values == -FOREVER, values, scaled)
+    if pa.types.is_date(kind):
+        return positions(column.cast(pa.timestamp("us")), True)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        seconds = np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan), np.float64)
+        bad = ~np.isfinite(seconds)
+        seconds = np.where(bad, 0, seconds)
+        if np.abs(seconds).max(initial=0) * SECOND >= FOREVER:
+            raise QueryError(f"event time {np.abs(seconds).max():.0f} is too large for seconds since the epoch; "
+                             "convert the column to a timestamp")  # fmt: skip
+        return np.where(bad, -FOREVER, np.round(seconds * SECOND)).astype(np.int64)
+    raise QueryError(f"the event-time column is of type {kind}; it must be a timestamp, a date, or seconds since the "
+                     "epoch as a number")  # fmt: skip
+
+
+def position_type(kind: pa.DataType | None, window: Window) -> pa.DataType:
+    """The type of window bounds: that of the event-time column where it can hold them, else the next finer one."""
+    if kind is None or not window.time:
+        return pa.int64()
+    lengths = window.extent, window.every or window.extent
+    if pa.types.is_timestamp(kind):
+        fits = all(length % {"s": SECOND, "ms": 1_000}.get(kind.unit, 1) == 0 for length in lengths)
+        return kind if fits else pa.timestamp("us", kind.tz)
+    if pa.types.is_integer(kind):
+        return pa.int64() if all(length % SECOND == 0 for length in lengths) else pa.float64()
+    return pa.timestamp("us") if pa.types.is_date(kind) else pa.float64()
+
+
+def spelled(position: Ints, kind: pa.DataType, time: bool) -> pa.Array:
+    """Positions as values of :func:`position_type`."""
+    if not time:
+        return pa.array(position)
+    if pa.types.is_timestamp(kind):
+        scaled = position * 1_000 if kind.unit == "ns" else position // {"s": SECOND, "ms": 1_000, "us": 1}[kind.unit]
+        return pa.array(scaled).cast(kind)
+    return pa.array(position // SECOND if pa.types.is_integer(kind) else position / SECOND)
+
+
+def _filled(column: pa.ChunkedArray) -> Ints:
+    if column.null_count:
+        column = pc.fill_null(column, -FOREVER)
+    return column.to_numpy()
+
+
+def _where(mask: NDArray[np.bool_], table: pa.Table, score: Floats, time: Ints) -> tuple[pa.Table, Floats, Ints]:
+    return table.filter(pa.array(mask)), score[mask], time[mask] if time.size else time

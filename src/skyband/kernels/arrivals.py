@@ -1,0 +1,231 @@
+"""Batches through bands, for windows that move with every arrival (topkw, sections 4 and 5)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from skyband.kernels.bands import (
+    ALWAYS, CAP, K, KIND, START, THRESHOLD, TIES, TOP,
+    Band, Floats, Heap, Ints, Log,
+    cramped, expired, in_place, insert, loosen, new_heap, new_log, packed, roomy, settle, short, tidy, widened,
+)  # fmt: skip
+from skyband.kernels.order import newer
+
+NOW, NEWEST, EXTENT = range(3)  # of a clock: the newest object's time and number, and how far the window reaches back
+FRONT, COUNT, ROOM, GONE_TIME, GONE_NUMBER = range(5)  # of ``Buffer.meta``; GONE is the last object that left
+
+
+class Batch(NamedTuple):
+    """Rows of one partition; an empty ``time`` or ``number`` stands for t0 + i or n0 + i."""
+
+    score: Floats
+    time: Ints
+    number: Ints
+    t0: int
+    n0: int
+
+
+class Buffer(NamedTuple):
+    """The most recent objects, a ring of at most ``ROOM``; ``sent`` tells which are in the query's band already."""
+
+    score: Floats
+    time: Ints
+    number: Ints
+    sent: NDArray[np.int8]
+    meta: Ints
+
+
+class Held(NamedTuple):
+    """What an algorithm with a filter holds of a partition."""
+
+    band: Band  # of the query
+    sieve: Band  # of objects in the buffer, any of them
+    buffer: Buffer
+
+
+def new_clock(extent: int) -> Ints:
+    """The clock of a partition of which nothing has been seen."""
+    return np.array([-ALWAYS // 4, -1, extent])
+
+
+def empty_buffer(room: int) -> Buffer:
+    """A buffer for at most ``room`` objects."""
+    meta = np.array([0, 0, room, -ALWAYS // 4, -1])
+    return Buffer(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int8), meta)
+
+
+@in_place
+def time_of(rows: Batch, i: int) -> int:
+    """The time of row i."""
+    return rows.time[i] if rows.time.size else rows.t0 + i
+
+
+@in_place
+def number_of(rows: Batch, i: int) -> int:
+    """The arrival number of row i."""
+    return rows.number[i] if rows.number.size else rows.n0 + i
+
+
+@njit(cache=True)
+def process(band: Band, clock: Ints, rows: Batch) -> tuple[Band, Log]:
+    """Every row into the band, as far as its threshold lets it (Algorithms 1–3 and 5)."""
+    log, heap = new_log(), new_heap(band.meta[K])
+    done = _process(band, clock, rows, 0, log, heap)
+    while done < rows.score.size:
+        band, log = widened(band, 1), roomy(log, band, 1)
+        done = _process(band, clock, rows, done, log, heap)
+    return packed(band, clock[NOW] - clock[EXTENT], ALWAYS), log
+
+
+@in_place
+def _process(band: Band, clock: Ints, rows: Batch, first: int, log: Log, heap: Heap) -> int:
+    """The rows from ``first`` up to the one for which there is no room, which it returns."""
+    now, newest, extent = clock[NOW], clock[NEWEST], clock[EXTENT]
+    i = first
+    while i < rows.score.size:
+        score, time, number = rows.score[i], time_of(rows, i), number_of(rows, i)
+        in_order = newer(time, number, now, newest)
+        dead = (time if in_order else now) - extent
+        lapsed = expired(band, dead, ALWAYS)
+        if lapsed or not (score < band.real[THRESHOLD] or time <= dead):
+            if cramped(band, 1) or short(log, band, 1):
+                break
+            if lapsed and band.meta[KIND] == CAP:
+                loosen(band, dead, ALWAYS)
+            admitted = not score < band.real[THRESHOLD]
+            enters = admitted and insert(band, score, time, number)
+            if enters or lapsed:
+                settle(band, dead, ALWAYS, log, number, time)
+            if admitted:
+                tidy(band, dead, ALWAYS, heap)
+        if in_order:
+            now, newest = time, number
+        i += 1
+    clock[NOW], clock[NEWEST] = now, newest
+    return i
+
+
+@njit(cache=True)
+def process_filtered(held: Held, clock: Ints, rows: Batch) -> tuple[Held, Log]:
+    """Every row into the buffer, and from there into the band only if fewer than k objects of the sieve are better."""
+    log, heap = new_log(), new_heap(held.band.meta[K])
+    held = Held(held.band, held.sieve, _enlarged(held.buffer, rows.score.size))
+    done = _process_filtered(held, clock, rows, 0, log, heap)
+    while done < rows.score.size:
+        inserts = held.buffer.meta[COUNT] + 1
+        held = Held(widened(held.band, inserts), widened(held.sieve, 1), held.buffer)
+        log = roomy(log, held.band, inserts)
+        done = _process_filtered(held, clock, rows, done, log, heap)
+    gone = held.buffer.meta
+    band = packed(held.band, clock[NOW] - clock[EXTENT], ALWAYS)
+    return Held(band, packed(held.sieve, gone[GONE_TIME], gone[GONE_NUMBER]), held.buffer), log
+
+
+@in_place
+def _process_filtered(held: Held, clock: Ints, rows: Batch, first: int, log: Log, heap: Heap) -> int:
+    """The rows from ``first`` up to the one for which there is no room, which it returns."""
+    band, sieve, buffer = held
+    now, newest, extent = clock[NOW], clock[NEWEST], clock[EXTENT]
+    ties, bar = band.meta[TIES] == 1, _bar(sieve)
+    i = first
+    while i < rows.score.size:
+        inserts = buffer.meta[COUNT] + 1  # at most: all of the buffer leaves, and the row goes straight through
+        if cramped(band, inserts) or cramped(sieve, 1) or short(log, band, inserts):
+            break
+        score, time, number = rows.score[i], time_of(rows, i), number_of(rows, i)
+        i += 1
+        in_order = newer(time, number, now, newest)
+        if in_order:
+            now, newest = time, number
+        elif time <= now - extent:
+            continue
+        changes, grows, passes = expired(band, now - extent, ALWAYS), False, True
+        if in_order:  # a row that comes late bypasses the buffer
+            while _overdue(buffer, now, extent):
+                j = _pop(buffer)
+                if expired(sieve, buffer.time[j], buffer.number[j]):
+                    if sieve.meta[KIND] == CAP:
+                        loosen(sieve, buffer.time[j], buffer.number[j])
+                    settle(sieve, buffer.time[j], buffer.number[j], None, 0, 0)
+                    bar = _bar(sieve)
+                # What is in the sieve is newer than what leaves the buffer, so it wins ties.
+                beaten = buffer.score[j] < bar or (buffer.score[j] == bar and not ties)
+                if not (beaten or buffer.sent[j]) and buffer.time[j] > now - extent:
+                    changes |= insert(band, buffer.score[j], buffer.time[j], buffer.number[j])
+                    grows = True
+            passes = not score < bar
+            _push(buffer, score, time, number, passes)
+            if not score < sieve.real[THRESHOLD]:
+                gone_time, gone_number = buffer.meta[GONE_TIME], buffer.meta[GONE_NUMBER]
+                if insert(sieve, score, time, number):
+                    settle(sieve, gone_time, gone_number, None, 0, 0)
+                    bar = _bar(sieve)
+                tidy(sieve, gone_time, gone_number, heap)
+        if passes:
+            changes |= insert(band, score, time, number)
+            grows = True
+        if changes:
+            settle(band, now - extent, ALWAYS, log, number, time)
+        if grows:
+            tidy(band, now - extent, ALWAYS, heap)
+    clock[NOW], clock[NEWEST] = now, newest
+    return i
+
+
+@in_place
+def _bar(sieve: Band) -> float:
+    """The k-th best score of the sieve; NaN, which nothing falls below, if it has fewer."""
+    meta = sieve.meta
+    return sieve.score[meta[START] + meta[K] - 1] if meta[TOP] == meta[K] else np.nan
+
+
+@in_place
+def _overdue(buffer: Buffer, now: int, extent: int) -> bool:
+    """Whether the oldest object must leave before one of time ``now`` enters.
+
+    It may stay for half an extent. Then what was in the buffer when an object came is in the window for as long as
+    that object is in the buffer, which is what Theorem 5.1 needs; in count windows it comes to b <= (n + 1) / 2.
+    """
+    meta = buffer.meta
+    return meta[COUNT] > 0 and (meta[COUNT] == meta[ROOM] or 2 * (now - buffer.time[meta[FRONT]]) >= extent)
+
+
+@in_place
+def _pop(buffer: Buffer) -> int:
+    """Takes the oldest object out; where it lies until the next push."""
+    meta = buffer.meta
+    front = meta[FRONT]
+    meta[FRONT] = front + 1 if front + 1 < buffer.score.size else 0
+    meta[COUNT] -= 1
+    meta[GONE_TIME], meta[GONE_NUMBER] = buffer.time[front], buffer.number[front]
+    return front
+
+
+@in_place
+def _push(buffer: Buffer, score: float, time: int, number: int, sent: bool) -> None:
+    """Puts the newest object in; there must be room."""
+    meta = buffer.meta
+    slot = meta[FRONT] + meta[COUNT]
+    slot = slot if slot < buffer.score.size else slot - buffer.score.size
+    buffer.score[slot], buffer.time[slot], buffer.number[slot], buffer.sent[slot] = score, time, number, sent
+    meta[COUNT] += 1
+
+
+@njit(cache=True)
+def _enlarged(buffer: Buffer, rows: int) -> Buffer:
+    """The buffer with room for so many more rows, though for no more than ``ROOM`` in all."""
+    meta, size = buffer.meta, buffer.score.size
+    wanted = min(meta[ROOM], meta[COUNT] + rows)
+    if wanted <= size:
+        return buffer
+    capacity = min(meta[ROOM], max(wanted, 2 * size))
+    large = Buffer(np.zeros(capacity), np.zeros(capacity, np.int64), np.zeros(capacity, np.int64),
+                   np.zeros(capacity, np.int8), meta)  # fmt: skip
+    for i in range(meta[COUNT]):
+        j = (meta[FRONT] + i) % size
+        large.score[i], large.time[i], large.number[i] = buffer.score[j], buffer.time[j], buffer.number[j]
+        large.sent[i] = buffer.sent[j]
+    meta[FRONT] = 0
+    return large

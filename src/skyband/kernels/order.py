@@ -1,0 +1,8 @@
+"""The total order of :mod:`skyband.order`, compiled for the kernels: the same text, so that it is still written once."""
+
+from numba import njit
+
+from skyband import order
+
+newer = njit(cache=True)(order.newer)
+better = njit(cache=True)(order.better)

@@ -1,0 +1,57 @@
+"""Growing arrays, and in them the rankings that a kernel emits."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Output(NamedTuple):
+    """Closed windows, block by block; the first ``count`` = (blocks, rows) entries are in use."""
+
+    end: Ints
+    key: Ints
+    trigger: Ints
+    offset: Ints
+    number: Ints
+    score: Floats
+    count: Ints
+
+
+@njit(cache=True)
+def grow(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """The array with at least twice its length, and room for ``size``."""
+    grown = np.empty(max(2 * array.size, size), array.dtype)
+    grown[: array.size] = array
+    return grown
+
+
+@njit(cache=True)
+def no_output(rows: int = 1024) -> Output:
+    """An output to begin with, with room for so many rows (memory that is not written costs nothing)."""
+    return Output(
+        np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64), np.zeros(65, np.int64),
+        np.empty(rows, np.int64), np.empty(rows, np.float64), np.zeros(2, np.int64),
+    )  # fmt: skip
+
+
+@njit(cache=True)
+def emit(out: Output, key: int, end: int, trigger: int, number: Ints, score: Floats) -> Output:
+    """Adds a block: the ranking of one partition in the window that ends at ``end``."""
+    block, row, size = out.count[0], out.count[1], number.size
+    if block == out.end.size:
+        out = Output(grow(out.end, 0), grow(out.key, 0), grow(out.trigger, 0), grow(out.offset, 2 * block + 1),
+                     out.number, out.score, out.count)  # fmt: skip
+    if row + size > out.number.size:
+        out = Output(out.end, out.key, out.trigger, out.offset,
+                     grow(out.number, row + size), grow(out.score, row + size), out.count)  # fmt: skip
+    out.end[block], out.key[block], out.trigger[block] = end, key, trigger
+    out.number[row : row + size] = number
+    out.score[row : row + size] = score
+    out.offset[block + 1] = row + size
+    out.count[0], out.count[1] = block + 1, row + size
+    return out

@@ -1,0 +1,163 @@
+"""A K-skyband sorted by rank, and its K-staircase (pairs, sections 5.1 and 6.2). See :mod:`skyband.objects.scase`.
+
+Object a *dominates* b if a ranks before b and stays in every sliding window at least as long: ``a.time >= b.time``.
+The *strict* form, for answers with all ties, asks for a better score instead of a better rank. The K-skyband is what
+fewer than K objects dominate.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from skyband.kernels.order import better
+from skyband.kernels.output import grow
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+EARLIEST = -(2**62)  # before and after any position, with room to add an extent
+LATEST = 2**62
+C = 1.0  # the constant of section 6.2, in the unit of one step of the heap
+M = 0.01  # in the same unit, to move an object aside
+LEAST = 16  # the shortest put-off: below it the calls cost more than the steps
+
+
+class Objects(NamedTuple):
+    """A list of objects; how many of its entries are in use is counted beside it."""
+
+    score: Floats
+    time: Ints
+    number: Ints
+
+
+class Stairs(NamedTuple):
+    """Staircase points: ``corner`` is the K-th newest time among the objects down to this rank."""
+
+    score: Floats
+    time: Ints
+    number: Ints
+    corner: Ints
+
+
+@njit(cache=True)
+def place(score: Floats, time: Ints, number: Ints, span: tuple[int, int], of: tuple[float, int, int]) -> int:
+    """The first position in ``span`` of a ranked list whose object does not rank before the object ``of``."""
+    low, high = span
+    while low < high:
+        middle = (low + high) // 2
+        if better(score[middle], time[middle], number[middle], of[0], of[1], of[2]):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
+def put(score: Floats, time: Ints, number: Ints, span: tuple[int, int], of: tuple[float, int, int]) -> None:
+    """Write an object at the first position of ``span`` and move the objects of the span one place down."""
+    at, end = span
+    _shift(score[at : end + 1])
+    _shift(time[at : end + 1])
+    _shift(number[at : end + 1])
+    score[at], time[at], number[at] = of
+
+
+@njit(cache=True)
+def _shift(array: NDArray[Any]) -> None:
+    """Move all entries one place down, over the last one."""
+    source, target = array[:-1], array[1:]
+    for i in range(source.size):
+        j = np.uint64(source.size - 1 - i)  # unsigned, hence no negative index to allow for: six times as fast
+        target[j] = source[j]
+
+
+@njit(cache=True)
+def roomy(objects: Objects, size: int) -> Objects:
+    """The list with room for ``size`` objects."""
+    if size <= objects.score.size:
+        return objects
+    return Objects(grow(objects.score, size), grow(objects.time, size), grow(objects.number, size))
+
+
+@njit(cache=True)
+def dominated(stairs: Stairs, steps: int, of: tuple[float, int, int], strict: bool) -> bool:
+    """Whether the K-staircase, hence K objects, dominate this one (section 5.1.2, *Checking dominance*).
+
+    Corners rise from step to step, so the last step that ranks before the object decides.
+    """
+    key = (of[0], LATEST, LATEST) if strict else of  # nothing of this score ranks before such an object
+    step = place(stairs.score, stairs.time, stairs.number, (0, steps), key)
+    return step > 0 and stairs.corner[step - 1] >= of[1]
+
+
+@njit(cache=True)
+def climb(objects: Objects, size: int, K: int, floor: int, strict: bool) -> tuple[int, Stairs, int]:
+    """UpdateSkybandAndStaircase (Algorithm 4) in place: how many objects stay, the staircase and its steps.
+
+    Objects before ``floor`` have expired and go first. The heap holds the K newest times met so far; it begins full
+    of times before any other, which saves the case ``|H| < K``.
+    """
+    score, time, number = objects
+    room = max(0, size - K + 1)
+    stairs = Stairs(np.zeros(room), np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64))
+    heap = np.full(min(K, size + 1), EARLIEST)
+    bar = EARLIEST  # the K-th newest time among the objects that may dominate the one at hand
+    kept = steps = 0
+    for i in range(size):
+        if time[i] < floor:
+            continue
+        if not strict or kept == 0 or score[i] != score[kept - 1]:
+            bar = heap[0]
+        if time[i] <= bar:
+            continue
+        score[kept], time[kept], number[kept] = score[i], time[i], number[i]
+        if time[i] > heap[0]:
+            _replace_top(heap, time[i])
+            if heap[0] > EARLIEST and (steps == 0 or heap[0] > stairs.corner[steps - 1]):
+                stairs.score[steps], stairs.time[steps], stairs.number[steps] = score[i], time[i], number[i]
+                stairs.corner[steps] = heap[0]
+                steps += 1
+        kept += 1
+    return kept, stairs, steps
+
+
+@njit(cache=True)
+def put_off(size: int, K: int) -> int:
+    """How many objects more than the K-skyband's ``size`` are let in before Algorithm 4 runs again.
+
+    The x that makes the cost of an arrival least (section 6.2): M(x + size) to insert it, and its share in the next run,
+    (x + size)(C + log K)/x. At least K, since nothing is dominated among K objects.
+    """
+    return max(LEAST, K, int(math.sqrt(size * (C + math.log2(K)) / M)))
+
+
+@njit(cache=True)
+def sweep(objects: Objects, size: int, floor: int) -> int:
+    """Take out the objects before ``floor``; returns how many are left."""
+    kept = 0
+    for i in range(size):
+        if objects.time[i] >= floor:
+            objects.score[kept], objects.time[kept] = objects.score[i], objects.time[i]
+            objects.number[kept] = objects.number[i]
+            kept += 1
+    return kept
+
+
+@njit(cache=True)
+def _replace_top(heap: Ints, time: int) -> None:
+    """Take the oldest time out of the heap, and put a newer one in."""
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= heap.size:
+            break
+        if child + 1 < heap.size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= time:
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = time

@@ -1,0 +1,334 @@
+"""The super-top-k lists of MinTopk: fold panes in, close windows on the way. See :mod:`skyband.objects.mintopk`."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from skyband.kernels.order import better
+from skyband.kernels.output import Output, emit, grow, no_output
+from skyband.kernels.sorting import by_rank
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+NEVER = np.iinfo(np.int64).max
+MANY = 16  # rows that enter a top k one by one; more are cheaper to merge in one pass
+
+
+class Spec(NamedTuple):
+    """The query, as numbers."""
+
+    k: int
+    ties: bool
+    extent: int
+    slide: int
+    pane: int
+
+
+class Lists(NamedTuple):
+    """Rows of all partitions, partition by partition: those of ``key`` are ``[offset[key] : offset[key + 1]]``."""
+
+    offset: Ints
+    score: Floats
+    time: Ints
+    number: Ints
+
+
+class Closings(NamedTuple):
+    """Where each partition stands: windows up to ``closed`` are done, those up to ``frontier`` are to be closed now.
+
+    For count windows ``end`` and ``number`` list the windows that close and the object whose arrival closes each,
+    partition by partition as in :class:`Lists`; they are empty for time windows.
+    """
+
+    closed: Ints
+    frontier: Ints
+    offset: Ints
+    end: Ints
+    number: Ints
+
+
+@njit(cache=True)
+def window_marks(time: Ints, spec: Spec, first: int) -> Ints:
+    """The ending window mark of each object, counted from window ``first``; below 0: it is in no window any more.
+
+    Where there would be far more windows than objects, the marks are the ranks of the windows instead: only their
+    order matters.
+    """
+    mark = (time + spec.extent) // spec.slide - first
+    if spec.extent // spec.slide > 16 * time.size + 1024:
+        order = np.argsort(mark)
+        rank, previous = -1, -1
+        for i in order:
+            if mark[i] < 0:
+                continue
+            if mark[i] != previous:
+                previous = mark[i]
+                rank += 1
+            mark[i] = rank
+    return mark
+
+
+@njit(cache=True)
+def minimal(score: Floats, mark: Ints, k: int, ties: bool) -> NDArray[np.bool_]:
+    """Which objects of a list, best first, are in the predicted top k of some window: the minimal set (Theorem 3.1).
+
+    One pass instead of a walk over the windows for each object (Figure 6, UpdateSuperTopk): windows fill up in the
+    order of their ends (Lemma 4.2), so a single frontier, the first window that has not got its k objects yet, is the
+    starting window mark of the next object; the object at which a window fills is its lower bound pointer.
+    """
+    keep = np.zeros(score.size, np.bool_)
+    alive = np.zeros(max(0, mark.max() + 2) if mark.size else 0, np.int64)  # objects so far, by ending mark
+    frontier, count, start = 0, 0, 0
+    for i in range(score.size):
+        if not ties or i == 0 or score[i] != score[i - 1]:
+            start = frontier
+        if mark[i] < start:
+            continue
+        keep[i] = True
+        alive[mark[i]] += 1
+        count += mark[i] >= frontier
+        while count >= k:
+            count -= alive[frontier]
+            frontier += 1
+    return keep
+
+
+class Work(NamedTuple):
+    """One partition at work: the top k, the rest of the super-top-k list, and rows that were not sorted in yet.
+
+    ``size`` counts what is in use: of top, from where and up to where in rest, of fresh. Then come a flag, whether
+    the top k is stale and must be built anew before it is shown, and a time no later than the oldest in the top k.
+    """
+
+    top: Lists
+    rest: Lists
+    fresh: Lists
+    size: Ints  # top, start of rest, end of rest, fresh, stale, oldest
+    best: Floats  # the best score in fresh
+
+
+@njit(cache=True)
+def _oldest(time: Ints) -> int:
+    return time.min() if time.size else NEVER
+
+
+@njit(cache=True)
+def _merge_part(old: Lists, lo: int, hi: int, new: Lists, j: int, out: Lists) -> int:
+    """Merges ``old[lo:hi]`` and those rows of ``new``, from ``j`` on, that come before its last; both best first."""
+    n = out.offset[0]
+    for i in range(lo, hi):
+        while j < new.score.size and better(
+            new.score[j], new.time[j], new.number[j], old.score[i], old.time[i], old.number[i]
+        ):
+            out.score[n], out.time[n], out.number[n] = new.score[j], new.time[j], new.number[j]
+            n += 1
+            j += 1
+        out.score[n], out.time[n], out.number[n] = old.score[i], old.time[i], old.number[i]
+        n += 1
+    out.offset[0] = n
+    return j
+
+
+@njit(cache=True)
+def _merge(work: Work, spec: Spec, first: int) -> Work:
+    """Sorts the fresh rows in, drops what no window from ``first`` on can show, and takes the top k from the head."""
+    top, rest, fresh, size, best = work
+    tops, lo, hi, count = size[0], size[1], size[2], size[3]
+    total = tops + hi - lo + count
+    score, time, number = np.empty(total), np.empty(total, np.int64), np.empty(total, np.int64)
+    order = by_rank(fresh.score[:count], fresh.time[:count], fresh.number[:count])
+    new = Lists(fresh.offset, fresh.score[order], fresh.time[order], fresh.number[order])
+    out = Lists(np.zeros(1, np.int64), score, time, number)
+    j = _merge_part(top, 0, tops, new, 0, out)  # the top k, stale or not, comes before the rest
+    j = _merge_part(rest, lo, hi, new, j, out)
+    score[total - count + j :], time[total - count + j :] = new.score[j:], new.time[j:]
+    number[total - count + j :] = new.number[j:]
+    keep = minimal(score, window_marks(time, spec, first), spec.k, spec.ties)
+    total = 0
+    for n in range(keep.size):
+        if keep[n]:
+            score[total], time[total], number[total] = score[n], time[n], number[n]
+            total += 1
+    tops = min(total, spec.k)
+    while spec.ties and 0 < tops < total and score[tops] == score[tops - 1]:
+        tops += 1
+    if tops > top.score.size:
+        top = Lists(top.offset, grow(top.score, tops), grow(top.time, tops), grow(top.number, tops))
+    top.score[:tops], top.time[:tops], top.number[:tops] = score[:tops], time[:tops], number[:tops]
+    size[0], size[1], size[2], size[3], size[4] = tops, tops, total, 0, 0
+    size[5] = _oldest(top.time[:tops])
+    return Work(top, Lists(rest.offset, score, time, number), fresh, size, best)
+
+
+@njit(cache=True)
+def _reserve(work: Work, rows: int) -> Work:
+    """Room for ``rows`` more rows, and for what they may displace from the top k."""
+    top, rest, fresh, size, best = work
+    if size[0] + MANY > top.score.size:
+        need = size[0] + MANY
+        top = Lists(top.offset, grow(top.score, need), grow(top.time, need), grow(top.number, need))
+    if size[3] + rows + size[0] + MANY > fresh.score.size:
+        need = size[3] + rows + size[0] + MANY
+        fresh = Lists(fresh.offset, grow(fresh.score, need), grow(fresh.time, need), grow(fresh.number, need))
+    return Work(top, rest, fresh, size, best)
+
+
+@njit(cache=True)
+def _set_aside(work: Work, score: float, time: int, number: int) -> None:
+    fresh, n = work.fresh, work.size[3]
+    fresh.score[n], fresh.time[n], fresh.number[n] = score, time, number
+    if n == 0 or score > work.best[0]:
+        work.best[0] = score
+    work.size[3] = n + 1
+
+
+@njit(cache=True)
+def _enter(work: Work, spec: Spec, score: float, time: int, number: int) -> None:
+    """Puts one row into the top k; what it displaces is set aside again."""
+    top, i = work.top, work.size[0]
+    while i > 0 and better(score, time, number, top.score[i - 1], top.time[i - 1], top.number[i - 1]):
+        top.score[i], top.time[i], top.number[i] = top.score[i - 1], top.time[i - 1], top.number[i - 1]
+        i -= 1
+    top.score[i], top.time[i], top.number[i] = score, time, number
+    work.size[5] = min(work.size[5], time)
+    n = work.size[0] + 1
+    while n > spec.k and not (spec.ties and top.score[n - 1] == top.score[spec.k - 1]):
+        n -= 1
+        _set_aside(work, top.score[n], top.time[n], top.number[n])
+    work.size[0] = n
+
+
+@njit(cache=True)
+def _fold(work: Work, spec: Spec, rows: Lists, lo: int, hi: int, first: int) -> Work:
+    """Takes in the rows of a pane (UpdateSuperTopk of Figure 6, for a whole pane)."""
+    work = _reserve(work, hi - lo)
+    entering = MANY + 1
+    if work.size[0] >= spec.k:
+        bar = work.top.score[spec.k - 1]
+        entering = 0
+        for i in range(lo, hi):
+            entering += rows.score[i] >= bar
+    if entering > MANY:
+        work.size[4] = 1
+    for i in range(lo, hi):
+        if not work.size[4] and rows.score[i] >= work.top.score[spec.k - 1]:
+            _enter(work, spec, rows.score[i], rows.time[i], rows.number[i])
+        else:
+            _set_aside(work, rows.score[i], rows.time[i], rows.number[i])
+    if work.size[3] > max((work.size[2] - work.size[1]) // 2, 4 * spec.k, 256):
+        work = _merge(work, spec, first)
+    return work
+
+
+@njit(cache=True)
+def _refill(work: Work, spec: Spec, start: int) -> Work:
+    """Drops expired objects from the top k and moves the best of the rest up; where a fresh row may be better, the
+    top k is stale."""
+    top, rest = work.top, work.rest
+    kept = 0
+    for i in range(work.size[0]):
+        if top.time[i] >= start:
+            top.score[kept], top.time[kept], top.number[kept] = top.score[i], top.time[i], top.number[i]
+            kept += 1
+    while work.size[1] < work.size[2]:
+        i = work.size[1]
+        if rest.time[i] >= start:
+            if kept >= spec.k and not (spec.ties and rest.score[i] == top.score[spec.k - 1]):
+                break
+            if work.size[3] and work.best[0] >= rest.score[i]:
+                work.size[4] = 1
+                break
+            if kept == top.score.size:
+                top = Lists(top.offset, grow(top.score, kept), grow(top.time, kept), grow(top.number, kept))
+            top.score[kept], top.time[kept], top.number[kept] = rest.score[i], rest.time[i], rest.number[i]
+            kept += 1
+        work.size[1] += 1
+    if kept < spec.k and work.size[3]:
+        work.size[4] = 1
+    work.size[0], work.size[5] = kept, _oldest(top.time[:kept])
+    return Work(top, rest, work.fresh, work.size, work.best)
+
+
+@njit(cache=True)
+def _current(work: Work, spec: Spec, end: int) -> Work:
+    """Brings the top k up to the window that ends at ``end`` (PurgeExpiredWindow of Figure 6)."""
+    start = end - spec.extent
+    if not work.size[4] and work.size[5] < start:
+        work = _refill(work, spec, start)
+    if work.size[4]:
+        work = _merge(work, spec, end // spec.slide)
+    return work
+
+
+@njit(cache=True)
+def _close(out: Output, work: Work, spec: Spec, key: int, end: int, bound: int, closings: Closings
+           ) -> tuple[Output, Work, int]:  # fmt: skip
+    """Closes the windows from ``end`` up to ``bound``; returns the end of the first one that stays open."""
+    place = 0
+    if closings.offset.size:
+        lo, hi = closings.offset[key], closings.offset[key + 1]
+        place = lo + np.searchsorted(closings.end[lo:hi], end)
+    while end <= bound:
+        work = _current(work, spec, end)
+        if work.size[0] == 0:  # nothing is alive, so no window up to the bound holds an object
+            return out, work, bound // spec.slide * spec.slide + spec.slide
+        trigger = 0
+        if closings.offset.size:
+            while closings.end[place] < end:
+                place += 1
+            trigger = closings.number[place]
+        out = emit(out, key, end, trigger, work.top.number[: work.size[0]], work.top.score[: work.size[0]])
+        end += spec.slide
+    return out, work, end
+
+
+@njit(cache=True)
+def slide_lists(lists: Lists, rows: Lists, spec: Spec, closings: Closings) -> tuple[Lists, Output]:
+    """Folds ``rows`` (by partition and pane) into the super-top-k lists and closes the windows that are due."""
+    keys = lists.offset.size - 1
+    due = (closings.frontier.max() - closings.closed.min()) // spec.slide + 1 if keys else 0
+    out = no_output(min(max(due, 1) * min(spec.k, 1 << 20), 1 << 24))
+    offset = np.zeros(keys + 1, np.int64)
+    capacity = lists.score.size + rows.score.size
+    score, time, number = np.empty(capacity), np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    none = np.empty(0, np.int64)
+    scratch = spec.k if spec.k < 64 else 64
+    top = Lists(none, np.empty(scratch), np.empty(scratch, np.int64), np.empty(scratch, np.int64))
+    fresh = Lists(none, np.empty(64), np.empty(64, np.int64), np.empty(64, np.int64))
+    size, best = np.zeros(6, np.int64), np.zeros(1)
+    for key in range(keys):
+        a, b = lists.offset[key], lists.offset[key + 1]
+        lo, stop = rows.offset[key], rows.offset[key + 1]
+        n = offset[key]
+        closed, frontier = closings.closed[key % closings.closed.size], closings.frontier[key % closings.closed.size]
+        end = (closed // spec.slide + 1) * spec.slide
+        if lo == stop and (a == b or frontier < end):  # nothing to do: copy
+            score[n : n + b - a], time[n : n + b - a] = lists.score[a:b], lists.time[a:b]
+            number[n : n + b - a] = lists.number[a:b]
+            offset[key + 1] = n + b - a
+            continue
+        size[:] = 0
+        size[1], size[2] = a, b
+        size[4] = 1
+        work = Work(top, lists, fresh, size, best)
+        while lo < stop:
+            pane = rows.time[lo] // spec.pane * spec.pane
+            hi = lo + 1
+            while hi < stop and rows.time[hi] < pane + spec.pane:
+                hi += 1
+            out, work, end = _close(out, work, spec, key, end, pane, closings)
+            work = _fold(work, spec, rows, lo, hi, end // spec.slide)
+            lo = hi
+        out, work, end = _close(out, work, spec, key, end, frontier, closings)
+        # A count window that closed with the last object is still the present one until the next object comes.
+        work = _merge(work, spec, -(-frontier // spec.slide) if closings.offset.size else end // spec.slide)
+        top, fresh = work.top, work.fresh
+        total = size[2]
+        score[n : n + total], time[n : n + total] = work.rest.score[:total], work.rest.time[:total]
+        number[n : n + total] = work.rest.number[:total]
+        offset[key + 1] = n + total
+    n = offset[keys]
+    return Lists(offset, score[:n].copy(), time[:n].copy(), number[:n].copy()), out

@@ -1,0 +1,101 @@
+"""How answers are written: the columns of rankings, changes and snapshots, and where their values come from."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from skyband import scoring
+from skyband.errors import QueryError
+from skyband.intake import position_type, spelled
+from skyband.objects.base import Changes, Floats, Ints
+from skyband.queries import TopK
+
+_OPS = pa.array(["-", "+"])
+
+
+class Written(NamedTuple):
+    """Rankings in the order of the output."""
+
+    end: Ints  # of each block
+    keys: pa.Table | None  # the partition columns of each row
+    size: Ints  # rows in each block
+    number: Ints  # of each row
+    score: Floats
+
+
+class Layout:
+    """The output of one query put to a stream with these columns."""
+
+    def __init__(self, query: TopK, schema: pa.Schema, score: scoring.Score) -> None:
+        self.query = query
+        self._sign = 1.0 if score.descending else -1.0
+        self._items = _items(query, schema, score)
+        empty = schema.empty_table()
+        for item in self._items:
+            item.evaluate(empty)
+        self.columns = {name for item in self._items for name in item.needs(schema.names)}
+        on = query.window.on
+        self._position = position_type(schema.field(on).type if on else None, query.window)
+
+    def rankings(self, written: Written, rows: pa.Table) -> pa.Table:
+        """``window_start, window_end, <partition…>, rank, score, <columns…>``."""
+        window, size = self.query.window, written.size
+        start = written.end - window.extent
+        start = start if window.time else np.maximum(start, 0)
+        head = {"window_start": self._spelled(np.repeat(start, size)),
+                "window_end": self._spelled(np.repeat(written.end, size))}  # fmt: skip
+        return self._table(head, written, rows)
+
+    def snapshot(self, written: Written, rows: pa.Table) -> pa.Table:
+        """``<partition…>, rank, score, <columns…>``."""
+        return self._table({}, written, rows)
+
+    def changes(self, changes: Changes, rows: pa.Table, keys: pa.Table | None) -> pa.Table:
+        """``at, op, <partition…>, score, <columns…>``."""
+        op = _OPS.take(pa.array((changes.op > 0).astype(np.int8)))
+        return pa.table({"at": self._spelled(changes.at), "op": op, **_columns(keys),
+                         "score": self._score(changes.score), **self._payload(rows)})  # fmt: skip
+
+    def _table(self, head: dict[str, pa.Array], written: Written, rows: pa.Table) -> pa.Table:
+        first = np.append(0, np.cumsum(written.size)[:-1]) if written.size.size else written.size
+        rank = np.arange(1, written.number.size + 1) - np.repeat(first, written.size)
+        return pa.table({**head, **_columns(written.keys), "rank": rank.astype(np.int32),
+                         "score": self._score(written.score), **self._payload(rows)})  # fmt: skip
+
+    def _payload(self, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+        return {item.name: item.evaluate(rows) for item in self._items}
+
+    def _score(self, score: Floats) -> NDArray[np.float64]:
+        return score if self._sign > 0 else 0.0 - score  # 0.0 - x, since -x would turn 0 into -0
+
+    def _spelled(self, position: Ints) -> pa.Array:
+        return spelled(position, self._position, self.query.window.time)
+
+
+def _items(query: TopK, schema: pa.Schema, score: scoring.Score) -> list[scoring.Item]:
+    """The columns of the answer that come from the row."""
+    wanted = query.select
+    if wanted is None:
+        wanted = tuple(_quoted(name) for name in schema.names if name not in query.partition_by)
+    own = ["window_start", "window_end", "rank", "score"] if query.window.hopping else ["at", "op", "score"]
+    items = []
+    for item in map(scoring.compile_item, wanted):
+        if item.plain and item.needs(schema.names) == (item.name,) and (
+            item.name in query.partition_by or (item.name == "score" and score.sql in ("score", '"score"'))
+        ):
+            continue  # the answer has the same values already
+        if item.name in own or item.name in query.partition_by:
+            raise QueryError(f"the answer has a column {item.name!r} of its own; give this one another name with "
+                             f"select=('{item.name} AS other_name', ...), or leave it out of select")  # fmt: skip
+        items.append(item)
+    return items
+
+
+def _columns(table: pa.Table | None) -> dict[str, pa.ChunkedArray]:
+    return {} if table is None else dict(zip(table.column_names, table.columns, strict=True))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

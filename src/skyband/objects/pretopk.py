@@ -1,0 +1,79 @@
+"""PreTopk: a predicted top k for the present and every future window."""
+
+
+import numpy as np
+
+from skyband.errors import QueryError
+from skyband.kernels import predicted
+from skyband.objects.base import FOREVER, Emission, Floats, Ints, PerKey, Rankings, Rows, best
+from skyband.order import ranking
+from skyband.queries import TopK
+
+State = predicted.Predicted
+MOST = 50_000_000  # list entries, about 1 GB: beyond it the algorithm is the wrong choice
+
+
+class PreTopk(PerKey[State]):
+    """PreTopk of Yang et al. (EDBT 2011), section 3.2: the step before MinTopk, kept to compare with.
+
+    Every window that an arriving object will be part of has a predicted top k of its own, and the object is tried in
+    each of them. Expiry is free: the list of a closed window is dropped. The distinct objects held are the minimal
+    set, as in MinTopk, but there are k · win/slide references to them, and an insertion costs up to win/slide steps.
+
+    Deviation: with ``ties="all"`` a list may grow past k.
+    """
+
+    name = "pretopk"
+    serves = frozenset({"hopping"})
+    any_last = False
+    State = State
+
+    def __init__(self, *queries: TopK, **options: float) -> None:
+        super().__init__(*queries, **options)
+        window, k = self.window, self.query.k
+        self._slots = window.extent // window.slide + 1
+        if self._slots * k > MOST:
+            raise QueryError(f"algorithm='pretopk' keeps {self._slots} lists of {k} for this window; "
+                             "take algorithm='mintopk', or a longer slide")  # fmt: skip
+        self._spec = predicted.Spec(k, self.query.ties == "all", window.extent, window.slide, window.time)
+
+    def fresh(self) -> State:
+        # A slot more than k: the entry that falls out is written first.
+        room = self._slots * (self.query.k + 1)
+        first = -FOREVER // self.window.slide * self.window.slide if self.window.time else 0
+        meta = np.array([first, first, -FOREVER])
+        return State(np.zeros(self._slots, np.int64), np.empty(room), np.empty(room, np.int64),
+                     np.empty(room, np.int64), meta)  # fmt: skip
+
+    def advance(self, state: State, rows: Rows, frontier: int) -> tuple[State, tuple[Emission, ...]]:
+        state, out = predicted.predict(state, rows.score, rows.time, rows.number, frontier, self._spec)
+        return state, (Rankings.of(out),)
+
+    def snapshot(
+        self, state: State, waiting: Rows, query: TopK, k: int, last: int | None
+    ) -> tuple[int, Ints, Floats]:
+        window = self.window
+        newest = max(int(state.meta[2]), int(waiting.time.max(initial=-FOREVER)))
+        end = window.first_end(newest) if window.time else -(-(newest + 1) // window.slide) * window.slide
+        held = self._held(state)
+        rows = held.join(waiting) if waiting.score.size else held
+        rows = rows.take(np.flatnonzero(rows.time >= end - (window.extent if last is None else last)))
+        return end, *best(rows, k, self.query.ties == "all")
+
+    def numbers(self, state: State) -> Ints:
+        return self._held(state).number
+
+    def verify(self, state: State) -> None:
+        width = state.score.size // self._slots
+        for slot in range(self._slots):
+            part = slice(slot * width, slot * width + state.size[slot])
+            order = ranking(state.score[part], state.time[part], state.number[part])
+            assert (order == np.arange(order.size)).all(), "a predicted top k is not in order"
+            assert order.size <= self.query.k or state.score[part][self.query.k - 1] == state.score[part][-1]
+
+    def _held(self, state: State) -> Rows:
+        """The distinct objects of all lists."""
+        width = state.score.size // self._slots
+        used = (np.arange(width) < state.size[:, None]).ravel()
+        number, first = np.unique(state.number[used], return_index=True)
+        return Rows(state.score[used][first], state.time[used][first], np.zeros(first.size, np.int64), number)

@@ -1,0 +1,38 @@
+"""The total order of objects: written once here, compiled by the kernels, used by every merge.
+
+Inside the engine a score is a *goodness*: larger is better (``order_by ... ASC`` is negated on the way in and turned
+back on the way out). Better goodness comes first; equal goodness: the newer object first, by event time and then by
+arrival number. Arrival numbers are unique, so the order is total.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def newer(time_a: int, number_a: int, time_b: int, number_b: int) -> bool:
+    """Whether object a is newer than object b: it leaves every sliding window no earlier than b does."""
+    if time_a != time_b:
+        return time_a > time_b
+    return number_a > number_b
+
+
+def better(score_a: float, time_a: int, number_a: int, score_b: float, time_b: int, number_b: int) -> bool:
+    """Whether object a ranks before object b.
+
+    >>> better(2.0, 1, 1, 1.0, 9, 9), better(1.0, 2, 1, 1.0, 1, 2), better(1.0, 1, 1, 1.0, 1, 2)
+    (True, True, False)
+    """
+    if score_a != score_b:
+        return score_a > score_b
+    if time_a != time_b:
+        return time_a > time_b
+    return number_a > number_b
+
+
+def ranking(score: NDArray[np.float64], time: NDArray[np.int64], number: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Indices that put the objects in order, best first.
+
+    >>> ranking(np.array([1.0, 3.0, 3.0]), np.array([0, 1, 2]), np.array([0, 1, 2]))
+    array([2, 1, 0])
+    """
+    return np.lexsort((number, time, score))[::-1]

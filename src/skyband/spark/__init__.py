@@ -1,0 +1,1 @@
+"""skyband on Spark: the only package that imports pyspark."""

@@ -1,0 +1,53 @@
+"""The columns of the rows that an algorithm holds, found by arrival number."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+class RowStore:
+    """Rows in the order of their arrival numbers. Rows that nothing holds any more are dropped now and then."""
+
+    def __init__(self, table: pa.Table, number: Ints) -> None:
+        self.table = table
+        self.number = number
+
+    def take(self, number: Ints, batch: pa.Table, first: int) -> pa.Table:
+        """The rows with these arrival numbers; those from ``first`` on are the rows of ``batch``, in order."""
+        if not self.table.num_columns:
+            return batch.slice(0, 0)
+        old = number < first
+        if not old.any():
+            return batch.take(pa.array(number - first))
+        place = np.where(old, self._find(number), self.number.size + number - first)
+        return pa.concat_tables([self.table, batch]).take(pa.array(place))
+
+    def keep(self, number: Ints, batch: pa.Table, first: int) -> None:
+        """Adds those rows of ``batch`` whose arrival number is among ``number`` (ascending, from ``first`` on)."""
+        if number.size:
+            self.table = pa.concat_tables([self.table, batch.take(pa.array(number - first))])
+            self.number = np.concatenate([self.number, number])
+            if self.table.num_columns and self.table.column(0).num_chunks > 16:
+                self.table = self.table.combine_chunks()
+
+    def drop_all_but(self, number: Ints) -> None:
+        """Forgets every row whose arrival number is not among ``number`` (ascending)."""
+        place = np.searchsorted(self.number, number)
+        self.table = self.table.take(pa.array(place)).combine_chunks()
+        self.number = number
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in the columns and the arrival numbers."""
+        return int(self.table.nbytes + self.number.nbytes)
+
+    def _find(self, number: Ints) -> Ints:
+        span = int(self.number[-1] - self.number[0]) + 1 if self.number.size else 0
+        if number.size * 8 < self.number.size or span > 16 * self.number.size:
+            return np.searchsorted(self.number, number)
+        # Many look-ups in a dense range: a table of places beats a search for each.
+        place = np.empty(span, np.int64)
+        place[self.number - self.number[0]] = np.arange(self.number.size)
+        return place[np.clip(number - self.number[0], 0, span - 1)]

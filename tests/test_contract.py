@@ -1,0 +1,180 @@
+"""What every algorithm promises, tested on every algorithm that the package holds: a new one needs no new test."""
+
+import itertools
+
+import oracle
+import pytest
+import streams
+from cases import ALGORITHMS, EXACT, ONE_OF_EACH, WINDOWS, agree, compare_stats, follow, kind, pair, run, served
+
+import skyband as sb
+
+TIES = ("newest", "all")
+CASES = [(*case, stream, ties) for case in served() for stream in streams.STREAMS for ties in TIES]
+ALIKE = [pair for pair in itertools.combinations(WINDOWS, 2)
+         if len({(kind(WINDOWS[name]), "time" in WINDOWS[name]) for name in pair}) == 1]  # fmt: skip
+FEW = ("random", "tied", "jittered_tied", "broken")
+
+
+def size_of_answer(*parts):
+    """Fewer, as many and more than a window holds: 1, 3 or 50, spread evenly over the cases."""
+    return (1, 3, 50)[sum("/".join(parts).encode()) % 3]
+
+
+def test_algorithms_are_found():
+    assert {"hopping", "arrival"} == set().union(*(ALGORITHMS[name].serves for name in EXACT))
+    for name, algorithm in ALGORITHMS.items():
+        assert name == name.lower() == algorithm.name
+        assert algorithm.serves and algorithm.serves <= {"hopping", "arrival"}
+
+
+@pytest.mark.parametrize(("algorithm", "window", "stream", "ties"), CASES)
+def test_equals_the_oracle(algorithm, window, stream, ties):
+    query, model = pair(size_of_answer(algorithm, window, stream), window, ties=ties, algorithm=algorithm)
+    follow(sb.Monitor(query), model, streams.cut(streams.make(stream)))
+
+
+@pytest.mark.parametrize(("algorithm", "window"), served())
+@pytest.mark.parametrize("k", [1, 2, 8])
+def test_ascending_computed_score_row_by_row(algorithm, window, k):
+    query, model = pair(k, window, "abs(x - y) ASC", algorithm=algorithm)
+    follow(sb.Monitor(query), model, streams.one_by_one(streams.make("jittered_tied", k, 60)))
+
+
+@pytest.mark.parametrize(("algorithm", "window"), served(ONE_OF_EACH))
+@pytest.mark.parametrize("partition_by", [("g",), ("g", "h"), ("h", "g")], ids="/".join)
+@pytest.mark.parametrize("stream", FEW)
+def test_partitions(algorithm, window, partition_by, stream):
+    query, model = pair(2, window, partition_by=partition_by, algorithm=algorithm)
+    follow(sb.Monitor(query), model, streams.cut(streams.make(stream), 1))
+
+
+@pytest.mark.parametrize(("algorithm", "window"), served(ONE_OF_EACH))
+@pytest.mark.parametrize("where", ["y > 0", "g = 'a' OR h IS NULL"])
+def test_where_and_select(algorithm, window, where):
+    query, model = pair(3, window, where=where, select=("y", "id"), partition_by=("g",), algorithm=algorithm)
+    follow(sb.Monitor(query), model, streams.cut(streams.make("broken"), 2))
+
+
+@pytest.mark.parametrize(("algorithm", "window"), served([w for w in WINDOWS if "time" not in w]))
+@pytest.mark.parametrize("reach", [0, 4, 200], ids=lambda reach: f"moved{reach}")
+def test_sequence_column(algorithm, window, reach):
+    query, model = pair(3, window, on="seq", algorithm=algorithm)
+    follow(sb.Monitor(query), model, streams.cut(streams.numbered(streams.make("tied"), (), reach)))
+
+
+@pytest.mark.parametrize(("algorithm", "window"), served(["count-7-3", "arrivals-13"]))
+@pytest.mark.parametrize("stream", ["tied", "broken"])
+def test_sequence_column_with_partitions_and_holes(algorithm, window, stream):
+    query, model = pair(2, window, on="seq", partition_by=("g",), where="y > 0", algorithm=algorithm)
+    table = streams.numbered(streams.make(stream), ("g",), 9)
+    follow(sb.Monitor(query), model, streams.cut(table))
+
+
+@pytest.mark.parametrize(("algorithm", "window"), served(["count-7-3", "arrivals-13"]))
+@pytest.mark.parametrize("late", [0, 2, 30])
+def test_sequence_column_that_waits_no_longer_than_late(algorithm, window, late):
+    query, model = pair(2, window, on="seq", late=late, algorithm=algorithm)
+    table = streams.numbered(streams.make("tied"), (), 12)
+    with_gaps = table.filter([number % 11 != 3 for number in table["seq"].to_pylist()])
+    follow(sb.Monitor(query), model, streams.cut(with_gaps))
+
+
+@pytest.mark.parametrize(("algorithm", "window"), served())
+@pytest.mark.parametrize("ties", TIES)
+def test_snapshots_of_fewer_and_of_shorter_windows(algorithm, window, ties):
+    query, model = pair(4, window, ties=ties, partition_by=("g",), algorithm=algorithm)
+    monitor, spans = sb.Monitor(query), spans_of(query.window, algorithm)
+    for batch in streams.cut(streams.make("jittered_tied"), 3):
+        monitor.push(batch)
+        model.push(batch)
+        for k, span in itertools.product((None, 1, 4), (None, *spans)):
+            last = f"{span} microseconds" if span and query.window.time else span
+            agree(monitor.top(k=k, last=last), model.top(k, span), model.top_header(batch.column_names))
+        monitor.check()
+
+
+@pytest.mark.parametrize(("algorithm", "window"), served(ONE_OF_EACH, sorted(ALGORITHMS)))
+@pytest.mark.parametrize("stream", ["random", "jittered_tied", "broken", "bursty"])
+def test_the_way_a_stream_is_cut_does_not_matter(algorithm, window, stream):
+    query, _ = pair(3, window, partition_by=("g",), algorithm=algorithm, error=tolerance(algorithm))
+    table = streams.make(stream)
+    whole = run(sb.Monitor(query), [table])
+    assert whole
+    assert run(sb.Monitor(query), streams.one_by_one(table)) == whole
+    for seed in range(3):
+        assert run(sb.Monitor(query), streams.cut(table, seed)) == whole
+
+
+@pytest.mark.parametrize(("algorithm", "window"), served(ONE_OF_EACH, sorted(ALGORITHMS)))
+@pytest.mark.parametrize("stream", ["random", "straggling", "broken"])
+def test_saving_and_loading_does_not_matter(algorithm, window, stream):
+    query, _ = pair(3, window, partition_by=("g",), algorithm=algorithm, error=tolerance(algorithm))
+    stays = moves = sb.Monitor(query)
+    for batch in streams.cut(streams.make(stream), 4):
+        moves, stays = sb.Monitor.loads(moves.dumps(), query), moves
+        assert moves.dumps() == stays.dumps()
+        answers = [(oracle.rows(m.push(batch)), oracle.rows(m.top()), m.stats) for m in (stays, moves)]
+        assert answers[0] == answers[1]
+        moves.check()
+    assert oracle.rows(stays.flush()) == oracle.rows(moves.flush())
+
+
+@pytest.mark.parametrize(("algorithm", "window"), served(["count-7-3", "arrivals-13"]))
+def test_saving_and_loading_while_rows_wait_for_their_number(algorithm, window):
+    query, model = pair(3, window, on="seq", partition_by=("g",), algorithm=algorithm)
+    monitor = sb.Monitor(query)
+    for batch in streams.cut(streams.numbered(streams.make("tied"), ("g",), 20)):
+        follow(monitor, model, [batch], flush=False)
+        monitor = sb.Monitor.loads(monitor.dumps())
+    agree(monitor.flush(), model.flush(), model.header(batch.column_names))
+
+
+@pytest.mark.parametrize(("algorithm", "window"), served(ONE_OF_EACH))
+def test_memory_stays_bounded(algorithm, window):
+    """Over many windows: never more objects than a window can hold, and no array that grows with the stream."""
+    query, model = pair(3, window, algorithm=algorithm)
+    monitor, sizes = sb.Monitor(query), []
+    for batch in streams.cut(streams.make("jittered", size=1500), 5, 60):
+        monitor.push(batch)
+        model.push(batch)
+        model.objects = [o for o in model.objects if model.reach(o)]
+        compare_stats(monitor.stats, model)
+        arrays = sum(array.nbytes for _, array in monitor.arrays())
+        assert monitor.stats.bytes >= arrays
+        sizes.append(arrays)
+    assert max(sizes[30:]) <= 2 * max(sizes[:30])
+
+
+@pytest.mark.parametrize("algorithm", sorted(name for name in EXACT if ALGORITHMS[name].several))
+@pytest.mark.parametrize("windows", ALIKE, ids="+".join)
+def test_several_queries_share_an_algorithm(algorithm, windows):
+    if kind(WINDOWS[windows[0]]) not in ALGORITHMS[algorithm].serves:
+        pytest.skip("does not serve this kind of window")
+    shapes = [(k, window, ties) for (k, window), ties in zip([(1, windows[0]), (5, windows[1]), (2, windows[0])],
+                                                             ("newest", "newest", "all"), strict=True)]  # fmt: skip
+    together([pair(k, window, ties=ties, algorithm=algorithm) for k, window, ties in shapes], "jittered_tied")
+
+
+def together(pairs, stream):
+    """Several queries in one monitor give what each gives alone, one after the other."""
+    monitor = sb.Monitor([query for query, _ in pairs])
+    names = [query.name or f"q{i}" for i, (query, _) in enumerate(pairs)]
+    for batch in [*streams.cut(streams.make(stream), 6), None]:
+        emitted = monitor.flush() if batch is None else monitor.push(batch)
+        expected = [model.flush() if batch is None else model.push(batch) for _, model in pairs]
+        assert emitted.column_names[0] == "query"
+        assert oracle.rows(emitted) == [(n, *row) for n, part in zip(names, expected, strict=True) for row in part]
+        monitor.check()
+        monitor = sb.Monitor.loads(monitor.dumps())
+
+
+def spans_of(window, algorithm):
+    """Lengths of shorter windows that the algorithm knows: a few, from the shortest to the whole."""
+    step = window.slide if window.hopping and not ALGORITHMS[algorithm].any_last else 1
+    known = range(window.extent, 0, -step)
+    return sorted({known[-1], known[len(known) // 2], known[len(known) // 3], known[0]})
+
+
+def tolerance(algorithm):
+    return 0.0 if ALGORITHMS[algorithm].exact else 0.05

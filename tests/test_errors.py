@@ -1,0 +1,342 @@
+"""What is refused, and that the message names what was wrong and what is allowed."""
+
+import datetime
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import streams
+from cases import ALGORITHMS, EXACT, ONE_OF_EACH, pair
+
+import skyband as sb
+from skyband.state import MAGIC, pack
+
+WINDOW = sb.last(10, every=2)
+TABLE = streams.make("tied")
+
+
+def refused(*words):
+    """A QueryError whose message holds every one of the words."""
+    return pytest.raises(sb.QueryError, match="(?si)" + "".join(f"(?=.*{word})" for word in words))
+
+
+# Queries
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, "3", None, True, float("nan")])
+def test_k(k):
+    with refused("k=", "whole number", "at least 1"):
+        sb.TopK(k=k, order_by="x", window=WINDOW)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (dict(extent=5, every=6), ("every=6", "exceeds", "extent 5")),
+        (dict(extent="1 minute", every="2 minutes"), ("every=", "2 minutes", "exceeds")),
+        (dict(extent=0), ("extent=0", "at least 1")),
+        (dict(extent=-3), ("extent=-3",)),
+        (dict(extent=5, every=0), ("every=0",)),
+        (dict(extent=2.5), ("extent=2.5", "whole number")),
+        (dict(extent=True), ("extent=True",)),
+        (dict(extent="ten minutes"), ("ten minutes", "not a duration", "minute")),
+        (dict(extent="10 parsecs"), ("10 parsecs", "second")),
+        (dict(extent=""), ("extent", "duration|microsecond")),
+        (dict(extent="0 seconds"), ("extent",)),
+        (dict(extent="1 minute", every=5), ("every=5", "duration")),
+        (dict(extent=5, every="1 minute"), ("every=", "whole number")),
+        (dict(extent="1 minute", late=5), ("late=5", "duration")),
+        (dict(extent="1 minute", late="-5 seconds"), ("late=",)),
+        (dict(extent=datetime.timedelta(seconds=-1)), ("extent",)),
+        (dict(extent=5, late=1), ("late=1", "on=")),
+        (dict(extent=5, on=""), ("on=",)),
+        (dict(extent=5, on=3), ("on=3",)),
+    ],
+    ids=str,
+)
+def test_windows(arguments, words):
+    with refused(*words):
+        sb.last(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (dict(window=10), ("window=10", "sb.last")),
+        (dict(ties="some"), ("ties=", "some", "newest", "all")),
+        (dict(error=-0.1), ("error=-0.1",)),
+        (dict(error=1), ("error=1",)),
+        (dict(error="0"), ("error=",)),
+        (dict(partition_by=("g", "g")), ("partition_by", "twice")),
+        (dict(partition_by=(1,)), ("partition_by",)),
+        (dict(partition_by=5), ("partition_by=5",)),
+        (dict(select=("id", "id")), ("select", "twice")),
+        (dict(select=()), ("select",)),
+        (dict(order_by="x +"), ("x \\+",)),
+        (dict(order_by=""), ("order_by",)),
+        (dict(order_by="x DESC, y"), ("x DESC, y",)),
+        (dict(order_by=5), ("order_by",)),
+        (dict(order_by="sum(x)"), ("sum",)),
+        (dict(order_by="(SELECT 1)"), ("SELECT",)),
+        (dict(where="x >"), ("x >",)),
+        (dict(where="x; DROP TABLE y"), ("where|x; DROP",)),
+        (dict(algorithm="No Such"), ("algorithm=", "No Such")),
+        (dict(algorithm=7), ("algorithm=7",)),
+    ],
+    ids=str,
+)
+def test_fields(fields, words):
+    with refused(*words):
+        sb.TopK(**{"k": 1, "order_by": "x", "window": WINDOW, **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (dict(to={}), ("to=",)),
+        (dict(to={"x": "north"}), ("to|x", "north")),
+        (dict(to={"x": float("nan")}), ("to|x", "nan")),
+        (dict(metric="cosine"), ("metric=", "cosine", "euclidean", "manhattan")),
+        (dict(metric=0.5), ("metric=0.5", "1")),
+        (dict(weights={"y": 2.0}), ("weights", "y")),
+        (dict(weights={"x": -1.0}), ("weights", "-1")),
+        (dict(k=0), ("k=0",)),
+    ],
+    ids=str,
+)
+def test_nearest(fields, words):
+    with refused(*words):
+        sb.Nearest(**{"k": 1, "to": {"x": 0.0}, "window": WINDOW, **fields})
+
+
+def test_unknown_algorithm_names_the_known_ones():
+    with refused("dijkstra", *sorted(ALGORITHMS)):
+        sb.Monitor(sb.TopK(k=1, order_by="x", window=WINDOW, algorithm="dijkstra"))
+
+
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+def test_an_algorithm_that_cannot_serve_the_window(name):
+    windows = {"hopping": WINDOW, "arrival": sb.last(10)}
+    for kind in windows.keys() - ALGORITHMS[name].serves:
+        with refused(name, "every|arrival|hopping|slide"):
+            sb.Monitor(sb.TopK(k=1, order_by="x", window=windows[kind], algorithm=name))
+
+
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+def test_options_of_algorithms(name):
+    window = WINDOW if "hopping" in ALGORITHMS[name].serves else sb.last(10)
+    error = 0.0 if ALGORITHMS[name].exact else 0.05
+    with refused(name, "shoe"):
+        sb.Monitor(sb.TopK(k=1, order_by="x", window=window, algorithm=f"{name}(shoe=3)", error=error))
+    with refused("name=number"):
+        sb.Monitor(sb.TopK(k=1, order_by="x", window=window, algorithm=f"{name}(shoe=big)", error=error))
+    for option in ALGORITHMS[name].options:
+        for bad in (-1, "nan"):
+            with refused(option):
+                sb.Monitor(sb.TopK(k=1, order_by="x", window=window, algorithm=f"{name}({option}={bad})", error=error))
+
+
+@pytest.mark.parametrize("name", sorted(set(ALGORITHMS) - set(EXACT)))
+def test_an_approximate_algorithm_wants_leave_to_err(name):
+    window = WINDOW if "hopping" in ALGORITHMS[name].serves else sb.last(10)
+    with refused(name, "error"):
+        sb.Monitor(sb.TopK(k=1, order_by="x", window=window, algorithm=name))
+
+
+def test_queries_together():
+    query = sb.TopK(k=1, order_by="x", window=WINDOW, name="a")
+    with refused("quer"):
+        sb.Monitor([])
+    with refused("name", "a"):
+        sb.Monitor([query, sb.TopK(k=2, order_by="x", window=WINDOW, name="a")])
+    with refused("quer"):
+        sb.Monitor("SELECT 1")
+
+
+# Batches
+
+
+@pytest.mark.parametrize(
+    ("query", "word"),
+    [
+        (dict(order_by="price DESC"), "price"),
+        (dict(where="price > 3"), "price"),
+        (dict(partition_by=("price",)), "price"),
+        (dict(select=("price",)), "price"),
+        (dict(window=sb.last("9 seconds", on="price")), "price"),
+        (dict(window=sb.last(9, on="price")), "price"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_unknown_column(query, word):
+    monitor = sb.Monitor(sb.TopK(**{"k": 1, "order_by": "x", "window": WINDOW, **query}))
+    with refused(word, *TABLE.column_names):
+        monitor.push(TABLE)
+
+
+@pytest.mark.parametrize("column", [["a", "b"], [b"a", b"b"], [[1], [2]], [datetime.date(2024, 1, 1)] * 2], ids=str)
+def test_a_score_that_is_no_number(column):
+    with refused("x", "numeric|number"):
+        sb.Monitor(sb.TopK(k=1, order_by="x", window=WINDOW)).push({"x": column})
+
+
+@pytest.mark.parametrize("column", [["a", "b"], [True, False]], ids=str)
+def test_an_event_time_that_is_no_time(column):
+    with refused("ts", "time|number"):
+        sb.Monitor(sb.TopK(k=1, order_by="x", window=sb.last("9 seconds"))).push({"x": [1, 2], "ts": column})
+
+
+@pytest.mark.parametrize("column", [["a", "b"], [0.5, 1.5]], ids=str)
+def test_a_sequence_that_is_no_whole_number(column):
+    with refused("seq", "whole|integer"):
+        sb.Monitor(sb.TopK(k=1, order_by="x", window=sb.last(9, on="seq"))).push({"x": [1, 2], "seq": column})
+
+
+def test_a_condition_that_is_no_condition():
+    with refused("y"):
+        sb.Monitor(sb.TopK(k=1, order_by="x", window=WINDOW, where="y + 1")).push(TABLE)
+
+
+@pytest.mark.parametrize("name", ["window_start", "window_end", "rank", "score"])
+def test_a_column_named_as_one_of_the_answer(name):
+    with refused(name, "select"):
+        sb.Monitor(sb.TopK(k=1, order_by="x", window=WINDOW)).push({"x": [1], name: [2]})
+
+
+@pytest.mark.parametrize("batch", [3, None, "x", [1, 2], {"x": [1], "y": [1, 2]}, np.zeros(3)], ids=str)
+def test_a_batch_of_no_known_kind(batch):
+    with pytest.raises((sb.QueryError, TypeError), match=r"(?i)table|length"):
+        sb.Monitor(sb.TopK(k=1, order_by="x", window=WINDOW)).push(batch)
+
+
+@pytest.mark.parametrize("window", ONE_OF_EACH)
+def test_a_refused_batch_leaves_everything_as_it_was(window):
+    query, _ = pair(2, window, partition_by=("g",))
+    monitor = sb.Monitor(query)
+    monitor.push(TABLE.slice(0, 50))
+    before = monitor.dumps()
+    text = TABLE.set_column(2, "x", pa.array(["?"] * TABLE.num_rows))
+    for batch in (TABLE.drop_columns("x"), text, TABLE.drop_columns("g"), TABLE.drop_columns("y"),
+                  TABLE.set_column(1, "ts", pa.array(range(TABLE.num_rows)))):  # fmt: skip
+        with pytest.raises(sb.QueryError):
+            monitor.push(batch)
+        assert monitor.dumps() == before
+
+
+def test_a_type_that_changes_on_the_way():
+    monitor = sb.Monitor(sb.TopK(k=2, order_by="x", window=WINDOW))
+    monitor.push({"x": [1.0], "load": [1]})
+    with refused("load", "string", "int64"):
+        monitor.push({"x": [1.0], "load": ["one"]})
+
+
+# Snapshots
+
+
+@pytest.mark.parametrize(
+    ("query", "arguments", "words"),
+    [
+        (dict(), dict(k=0), ("k=0", "1")),
+        (dict(), dict(k=4), ("k=4", "3")),
+        (dict(), dict(last=11), ("last=11", "10")),
+        (dict(), dict(last=0), ("last=0",)),
+        (dict(), dict(last="1 second"), ("last=",)),
+        (dict(window=sb.last("9 seconds")), dict(last="10 seconds"), ("last=", "9 seconds")),
+        (dict(window=sb.last("9 seconds")), dict(last=5), ("last=5",)),
+    ],
+    ids=str,
+)
+def test_snapshots(query, arguments, words):
+    monitor = sb.Monitor(sb.TopK(**{"k": 3, "order_by": "x", "window": WINDOW, **query}))
+    monitor.push(TABLE)
+    with refused(*words):
+        monitor.top(**arguments)
+
+
+@pytest.mark.parametrize("name", [n for n in EXACT if "hopping" in ALGORITHMS[n].serves])
+def test_a_snapshot_that_does_not_end_with_a_slide(name):
+    monitor = sb.Monitor(sb.TopK(k=3, order_by="x", window=sb.last(12, every=4), algorithm=name))
+    monitor.push(TABLE)
+    if ALGORITHMS[name].any_last:
+        assert monitor.top(last=6).num_rows == 3
+    else:
+        with refused("last=6", "4"):
+            monitor.top(last=6)
+
+
+# Saved states
+
+
+def blob():
+    monitor = sb.Monitor(sb.TopK(k=3, order_by="x", window=WINDOW, partition_by="g"))
+    monitor.push(TABLE)
+    return monitor.dumps()
+
+
+@pytest.mark.parametrize("text", [b"", b"skyband", b"PAR1" * 40, b"\0" * 500, MAGIC, MAGIC + b"\0" * 100])
+def test_foreign_bytes(text):
+    with pytest.raises(sb.StateError, match=r"state|version"):
+        sb.Monitor.loads(text)
+
+
+@pytest.mark.parametrize("text", ["a string", None, 5], ids=str)
+def test_no_bytes_at_all(text):
+    with pytest.raises((sb.StateError, TypeError)):
+        sb.Monitor.loads(text)
+
+
+def test_truncated_or_altered_bytes():
+    whole = blob()
+    for size in (*range(0, 80, 7), len(whole) // 2, len(whole) - 1):
+        with pytest.raises(sb.StateError):
+            sb.Monitor.loads(whole[:size])
+    with pytest.raises(sb.StateError):
+        sb.Monitor.loads(whole + b"\0")
+    for position in (*range(60), len(whole) // 3, len(whole) // 2, len(whole) - 1):
+        altered = bytearray(whole)
+        altered[position] ^= 1
+        with pytest.raises(sb.StateError):
+            sb.Monitor.loads(bytes(altered))
+
+
+@pytest.mark.parametrize("meta", [{}, {"queries": []}, [], None, {"query": "x"}], ids=str)
+def test_a_well_formed_blob_that_is_no_monitor(meta):
+    with pytest.raises(sb.StateError):
+        sb.Monitor.loads(pack(meta, {}))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [dict(k=4), dict(order_by="x DESC"), dict(window=sb.last(10, every=5)), dict(partition_by=()), dict(ties="all"),
+     dict(where="y > 0"), dict(select=("id",))],
+    ids=str,
+)  # fmt: skip
+def test_a_state_of_another_query(other):
+    with pytest.raises(sb.StateError, match=r"(?i)another query|other query|different query"):
+        sb.Monitor.loads(blob(), sb.TopK(**{"k": 3, "order_by": "x", "window": WINDOW, "partition_by": "g", **other}))
+
+
+def test_a_function_must_be_given_again():
+    query = sb.TopK(k=1, order_by=lambda columns: columns["x"], window=WINDOW)
+    monitor = sb.Monitor(query)
+    monitor.push(TABLE.slice(0, 31))
+    with pytest.raises(sb.StateError, match="query"):
+        sb.Monitor.loads(monitor.dumps())
+    restored = sb.Monitor.loads(monitor.dumps(), query)
+    assert restored.push(TABLE.slice(31)).equals(monitor.push(TABLE.slice(31)))
+
+
+# Counts
+
+
+def test_bad_rows_are_counted_and_never_stop_the_stream():
+    monitor = sb.Monitor(sb.TopK(k=9, order_by="x", window=sb.last("10 seconds", every="10 seconds"), where="ok"))
+    second = lambda *values: pa.array(values, pa.timestamp("s"))  # noqa: E731
+    monitor.push({"ts": second(100, 101, None, 103, 104), "x": pa.array([1.0, None, 2.0, float("nan"), 3.0]),
+                  "ok": pa.array([True, True, True, True, False])})  # fmt: skip
+    assert (monitor.stats.seen, monitor.stats.invalid, monitor.stats.late) == (5, 3, 0)
+    # The newest valid time is 100: 99 is late, and so it is where the score is good; a bad score is invalid first.
+    emitted = monitor.push({"ts": second(99, 100, 99, 99, 110), "x": [1.0, 7.0, float("nan"), 5.0, 0.0],
+                            "ok": pa.array([True, True, True, None, True])})  # fmt: skip
+    assert (monitor.stats.seen, monitor.stats.invalid, monitor.stats.late) == (10, 4, 1)
+    assert emitted["score"].to_pylist() == [1.0, 7.0]
