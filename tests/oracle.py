@@ -54,7 +54,7 @@ class TopK:
         self.newest = None  # time windows: the newest event time of all
         self.now = {}  # partition -> newest position
         self.next = defaultdict(int)  # count windows: partition -> the number that comes next
-        self.held = defaultdict(dict)  # sequence column: partition -> number -> when it came, object (None: a hole)
+        self.held = defaultdict(dict)  # sequence column: partition -> number -> object that waits (None: a hole)
         self.highest = {}  # sequence column: partition -> newest number
         self.current = defaultdict(list)  # every arrival: partition -> its top k
         self.closed = set()  # hopping time windows: (end, partition) already emitted
@@ -78,11 +78,11 @@ class TopK:
 
     def push(self, table):
         names = table.column_names
-        behind = None if self.newest is None or not self.time else self.newest - self.late_by
+        behind = self.newest - self.late_by if self.time and self.newest is not None else None
         out = []
         if not self.time and self.late_by is not None:
             for key in list(self.highest):
-                out += self.skip(key, self.highest[key] - self.late_by)
+                out += self.skip(key, self.highest[key] - self.late_by) + self.catch_up(key)
         for values in rows(table):
             out += self.row(dict(zip(names, values, strict=True)), behind)
         if self.time and self.every and self.newest is not None:
@@ -92,11 +92,7 @@ class TopK:
     def flush(self):
         if self.time:
             return self.close(math.inf) if self.every else []
-        queue = []  # what waits, by the arrival after which no smaller number of the partition came any more
-        for key, held in self.held.items():
-            numbers = sorted(held)
-            queue += [(max(held[n][0] for n in numbers[: i + 1]), n, key) for i, n in enumerate(numbers)]
-        return [row for _, number, key in sorted(queue) for row in self.skip(key, number + 1)]
+        return [row for key in list(self.highest) for row in self.skip(key, self.highest[key] + 1)]
 
     def row(self, row, behind):
         self.seen += 1
@@ -129,21 +125,28 @@ class TopK:
         if position < self.next[key] or position in self.held[key]:
             self.late += valid
             return []
-        self.held[key][position] = (self.seen, obj)
+        self.held[key][position] = obj
         self.highest[key] = max(self.highest.get(key, position), position)
-        return self.skip(key, 0)
+        return self.catch_up(key)
 
     def skip(self, key, floor):
-        """Sequence column: process what has come in order, and not to wait for any number below ``floor``."""
+        """Sequence column: process every number below ``floor``, come or not."""
         out = []
-        while self.next[key] < floor or self.next[key] in self.held[key]:
+        while self.next[key] < floor:
             number = self.next[key]
-            _, obj = self.held[key].pop(number, (None, None))
+            obj = self.held[key].pop(number, None)
             self.next[key] += 1
             if obj is not None:
                 out += self.arrive(obj)
             elif self.every and (number + 1) % self.every == 0:
                 out += self.window(number + 1, key)
+        return out
+
+    def catch_up(self, key):
+        """Sequence column: process what has come, up to the first number that has not."""
+        out = []
+        while self.next[key] in self.held[key]:
+            out += self.skip(key, self.next[key] + 1)
         return out
 
     def arrive(self, obj):
@@ -220,7 +223,7 @@ class TopK:
 
     def live(self):
         """Objects that an open window, or a later one, can still contain; and those that wait for their number."""
-        waiting = sum(obj is not None for held in self.held.values() for _, obj in held.values())
+        waiting = sum(obj is not None for held in self.held.values() for obj in held.values())
         return waiting + sum(self.reach(o) for o in self.objects)
 
     def reach(self, obj):

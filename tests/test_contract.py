@@ -1,24 +1,26 @@
 """What every algorithm promises, tested on every algorithm that the package holds: a new one needs no new test."""
 
 import itertools
+import zlib
+from dataclasses import replace
 
 import oracle
 import pytest
 import streams
-from cases import ALGORITHMS, EXACT, ONE_OF_EACH, WINDOWS, agree, compare_stats, follow, kind, pair, run, served
+from cases import ALGORITHMS, EXACT, ONE_OF_EACH, WINDOWS, agree, compare_stats, finish, follow, kind, pair, run, served
 
 import skyband as sb
 
 TIES = ("newest", "all")
-CASES = [(*case, stream, ties) for case in served() for stream in streams.STREAMS for ties in TIES]
+CASES = [(*case, stream) for case in served() for stream in streams.STREAMS]
 ALIKE = [pair for pair in itertools.combinations(WINDOWS, 2)
          if len({(kind(WINDOWS[name]), "time" in WINDOWS[name]) for name in pair}) == 1]  # fmt: skip
 FEW = ("random", "tied", "jittered_tied", "broken")
 
 
-def size_of_answer(*parts):
-    """Fewer, as many and more than a window holds: 1, 3 or 50, spread evenly over the cases."""
-    return (1, 3, 50)[sum("/".join(parts).encode()) % 3]
+def one_of(choices, *case):
+    """One of the choices, which are thus spread evenly over the cases: not every case needs all of them."""
+    return choices[zlib.crc32("/".join(case).encode()) % len(choices)]
 
 
 def test_algorithms_are_found():
@@ -28,17 +30,17 @@ def test_algorithms_are_found():
         assert algorithm.serves and algorithm.serves <= {"hopping", "arrival"}
 
 
-@pytest.mark.parametrize(("algorithm", "window", "stream", "ties"), CASES)
-def test_equals_the_oracle(algorithm, window, stream, ties):
-    query, model = pair(size_of_answer(algorithm, window, stream), window, ties=ties, algorithm=algorithm)
+@pytest.mark.parametrize(("algorithm", "window", "stream"), CASES)
+def test_equals_the_oracle(algorithm, window, stream):
+    k, ties = one_of(list(itertools.product((1, 3, 50), TIES)), algorithm, window, stream)
+    query, model = pair(k, window, ties=ties, algorithm=algorithm)
     follow(sb.Monitor(query), model, streams.cut(streams.make(stream)))
 
 
 @pytest.mark.parametrize(("algorithm", "window"), served())
-@pytest.mark.parametrize("k", [1, 2, 8])
-def test_ascending_computed_score_row_by_row(algorithm, window, k):
-    query, model = pair(k, window, "abs(x - y) ASC", algorithm=algorithm)
-    follow(sb.Monitor(query), model, streams.one_by_one(streams.make("jittered_tied", k, 60)))
+def test_ascending_computed_score_row_by_row(algorithm, window):
+    query, model = pair(one_of((1, 2, 8), algorithm, window), window, "abs(x - y) ASC", algorithm=algorithm)
+    follow(sb.Monitor(query), model, streams.one_by_one(streams.make("jittered_tied", 1, 50)))
 
 
 @pytest.mark.parametrize(("algorithm", "window"), served(ONE_OF_EACH))
@@ -81,14 +83,14 @@ def test_sequence_column_that_waits_no_longer_than_late(algorithm, window, late)
 
 
 @pytest.mark.parametrize(("algorithm", "window"), served())
-@pytest.mark.parametrize("ties", TIES)
-def test_snapshots_of_fewer_and_of_shorter_windows(algorithm, window, ties):
+def test_snapshots_of_fewer_and_of_shorter_windows(algorithm, window):
+    ties = one_of(TIES, algorithm, window)
     query, model = pair(4, window, ties=ties, partition_by=("g",), algorithm=algorithm)
     monitor, spans = sb.Monitor(query), spans_of(query.window, algorithm)
-    for batch in streams.cut(streams.make("jittered_tied"), 3):
+    for batch in streams.cut(streams.make("jittered_tied"), 3, 5):
         monitor.push(batch)
         model.push(batch)
-        for k, span in itertools.product((None, 1, 4), (None, *spans)):
+        for k, span in [(None, None), *itertools.product((1, 4), spans)]:
             last = f"{span} microseconds" if span and query.window.time else span
             agree(monitor.top(k=k, last=last), model.top(k, span), model.top_header(batch.column_names))
         monitor.check()
@@ -98,11 +100,11 @@ def test_snapshots_of_fewer_and_of_shorter_windows(algorithm, window, ties):
 @pytest.mark.parametrize("stream", ["random", "jittered_tied", "broken", "bursty"])
 def test_the_way_a_stream_is_cut_does_not_matter(algorithm, window, stream):
     query, _ = pair(3, window, partition_by=("g",), algorithm=algorithm, error=tolerance(algorithm))
-    table = streams.make(stream)
+    table = streams.make(stream, size=50)
     whole = run(sb.Monitor(query), [table])
     assert whole
     assert run(sb.Monitor(query), streams.one_by_one(table)) == whole
-    for seed in range(3):
+    for seed in range(2):
         assert run(sb.Monitor(query), streams.cut(table, seed)) == whole
 
 
@@ -114,8 +116,10 @@ def test_saving_and_loading_does_not_matter(algorithm, window, stream):
     for batch in streams.cut(streams.make(stream), 4):
         moves, stays = sb.Monitor.loads(moves.dumps(), query), moves
         assert moves.dumps() == stays.dumps()
-        answers = [(oracle.rows(m.push(batch)), oracle.rows(m.top()), m.stats) for m in (stays, moves)]
+        answers = [(oracle.rows(m.push(batch)), oracle.rows(m.top())) for m in (stays, moves)]
         assert answers[0] == answers[1]
+        assert replace(moves.stats, bytes=0) == replace(stays.stats, bytes=0)
+        assert moves.stats.bytes == pytest.approx(stays.stats.bytes, rel=0.1)  # Arrow packs its masks anew
         moves.check()
     assert oracle.rows(stays.flush()) == oracle.rows(moves.flush())
 
@@ -127,7 +131,7 @@ def test_saving_and_loading_while_rows_wait_for_their_number(algorithm, window):
     for batch in streams.cut(streams.numbered(streams.make("tied"), ("g",), 20)):
         follow(monitor, model, [batch], flush=False)
         monitor = sb.Monitor.loads(monitor.dumps())
-    agree(monitor.flush(), model.flush(), model.header(batch.column_names))
+    finish(monitor, model, batch.column_names)
 
 
 @pytest.mark.parametrize(("algorithm", "window"), served(ONE_OF_EACH))

@@ -130,12 +130,10 @@ def test_before_the_first_row(window):
 
 
 @pytest.mark.parametrize("window", ONE_OF_EACH)
-@pytest.mark.parametrize(
-    "kind", [pa.int8(), pa.int64(), pa.uint16(), pa.float32(), pa.decimal128(9, 2), pa.bool_()], ids=str
-)
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int64(), pa.uint16(), pa.float32(), pa.decimal128(21, 2)], ids=str)
 def test_numeric_scores_of_any_type(kind, window):
     values = [abs(int(v)) for v in streams.make("tied")["x"].to_pylist()]
-    table = TABLE.set_column(2, "x", pa.array(values).cast(pa.bool_() if kind == pa.bool_() else pa.int64()).cast(kind))
+    table = TABLE.set_column(2, "x", pa.array(values).cast(kind))
     plain = TABLE.set_column(2, "x", pa.array(table["x"].to_pylist()).cast(pa.float64(), safe=False))
     query, _ = pair(3, window, select=("id",))
     assert run(sb.Monitor(query), [table]) == run(sb.Monitor(query), [plain])
@@ -164,18 +162,14 @@ def test_columns_of_any_type_come_back(window):
 
 
 def test_the_columns_of_the_rows_held_are_accounted_for_and_let_go():
-    """A few rows held of each large batch must not keep the batch alive."""
-    query = sb.TopK(k=2, order_by="x DESC", window=sb.last(50, every=10))
-    monitor, held = sb.Monitor(query), []
-    base = pa.total_allocated_bytes()
-    rng = np.random.default_rng(0)
-    for _ in range(40):
-        monitor.push(pa.table({"x": rng.random(100), "load": pa.array(["y" * 10_000] * 100)}))
+    """A few rows held of each large batch must not keep the batch alive, nor pile up."""
+    monitor, size = sb.Monitor(sb.TopK(k=2, order_by="x DESC", window=sb.last(50, every=10))), 10_000
+    before, rng = pa.total_allocated_bytes(), np.random.default_rng(0)
+    for _ in range(200):
+        monitor.push(pa.table({"x": rng.random(100), "load": pa.array(["y" * size] * 100)}))
         stats = monitor.stats
-        assert stats.bytes >= stats.candidates * 10_000
-        assert stats.bytes <= 20_000 * (stats.candidates + 5)
-        held.append(pa.total_allocated_bytes() - base)
-    assert max(held) < 2_000_000
+        assert size * stats.candidates <= stats.bytes <= size * 4 * (stats.candidates + 10)
+        assert pa.total_allocated_bytes() - before < 2 * stats.bytes + 100_000
 
 
 def test_columns_that_come_in_another_order():

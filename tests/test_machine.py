@@ -1,7 +1,7 @@
 """A monitor under random queries and random actions, always beside the oracle. Hypothesis shrinks what goes wrong."""
 
 import pyarrow as pa
-from cases import ALGORITHMS, CONDITIONS, EXACT, ORDERS, agree, compare_stats, pair
+from cases import ALGORITHMS, CONDITIONS, EXACT, ORDERS, agree, compare_stats, finish, pair
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -83,7 +83,7 @@ class Follow(RuleBasedStateMachine):
     @precondition(lambda self: not self.ended and self.count)
     @rule()
     def flush(self):
-        agree(self.monitor.flush(), self.model.flush(), self.model.header(SCHEMA.names))
+        finish(self.monitor, self.model, SCHEMA.names)
         self.ended = True
 
     @precondition(lambda self: self.ended)

@@ -215,7 +215,7 @@ class Intake:
         again = np.append(False, (np.diff(key) == 0) & (np.diff(time) == 0)) if key.size else np.zeros(0, bool)
         old = (time < self.counts[key]) & (arrived[order] >= arrived.max(initial=0) - score.size + 1)
         drop = again | old
-        self.late += int(drop.sum())
+        self.late += int((drop & ~np.isnan(table.column("__score").to_numpy()[order])).sum())
         table = table.take(pa.array(order[~drop]))
         key, time = key[~drop], time[~drop]
         np.maximum.at(self.highest, key, time)

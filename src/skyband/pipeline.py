@@ -14,16 +14,16 @@ from skyband.layout import Layout, Written
 from skyband.objects.base import Algorithm, Emission, Ints, Rankings
 from skyband.plan import Plan
 from skyband.queries import TopK
-from skyband.store import RowStore
+from skyband.store import RowStore, table_from_bytes, table_to_bytes
 
 
 class Pipeline:
     """The way of a stream through one algorithm, for one query or several that share it."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, intake: type[Intake] = Intake) -> None:
         self.queries: tuple[TopK, ...] = plan.queries
         self.algorithm: Algorithm = plan.algorithm(*plan.queries, **plan.options)
-        self.intake = Intake(plan.queries[0])
+        self.intake = intake(plan.queries[0])
         self.store: RowStore | None = None
         self.layouts: tuple[Layout, ...] = ()
 
@@ -73,11 +73,11 @@ class Pipeline:
         arrays = {f"algorithm.{name}": array for name, array in self.algorithm.arrays()}
         arrays |= {f"intake.{name}": array for name, array in intake.arrays()}
         if intake.schema is not None and self.store is not None:
-            arrays["schema"] = _bytes(intake.schema.empty_table())
+            arrays["schema"] = table_to_bytes(intake.schema.empty_table())
             arrays["store.number"] = self.store.number
-            arrays["store.table"] = _bytes(self.store.table)
-            arrays |= {"keys": _bytes(intake.keys.rows)} if intake.keys is not None else {}
-            arrays |= {"held": _bytes(intake.held)} if intake.held is not None else {}
+            arrays["store.table"] = table_to_bytes(self.store.table)
+            arrays |= {"keys": table_to_bytes(intake.keys.rows)} if intake.keys is not None else {}
+            arrays |= {"held": table_to_bytes(intake.held)} if intake.held is not None else {}
         return meta, arrays
 
     def restore(self, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
@@ -89,12 +89,12 @@ class Pipeline:
         self.algorithm.restore({n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)})
         intake.counts, intake.highest = arrays["intake.counts"], arrays["intake.highest"]
         if "schema" in arrays:
-            self._begin(_table(arrays["schema"]).schema)
-            self.store = RowStore(_table(arrays["store.table"]), arrays["store.number"])
+            self._begin(table_from_bytes(arrays["schema"]).schema)
+            self.store = RowStore(table_from_bytes(arrays["store.table"]), arrays["store.number"])
             if "keys" in arrays:
-                intake.keys = Keys(_table(arrays["keys"]))
+                intake.keys = Keys(table_from_bytes(arrays["keys"]))
             if "held" in arrays:
-                intake.held = _table(arrays["held"])
+                intake.held = table_from_bytes(arrays["held"])
 
     def _advance(self, ready: Ready) -> list[pa.Table]:
         assert self.store is not None
@@ -162,13 +162,3 @@ class Pipeline:
                              f"({window.slide}) shorter than {window.extent}; for any other take "
                              "algorithm='scase'")  # fmt: skip
 
-
-def _bytes(table: pa.Table) -> NDArray[np.uint8]:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return np.frombuffer(sink.getvalue(), np.uint8)
-
-
-def _table(data: NDArray[np.uint8]) -> pa.Table:
-    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()

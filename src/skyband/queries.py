@@ -3,6 +3,7 @@
 A query holds no state; :class:`skyband.Monitor` and :func:`skyband.spark.run` put it to a stream.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -75,12 +76,16 @@ class TopK:
         return self
 
     def spec(self) -> dict[str, Any]:
-        """The query as plain values, for fingerprints and saved states; a function is known by its name only."""
-        values = asdict(self)
+        """The query as plain JSON values, for fingerprints and saved states; of a function, its name and a digest."""
+        values = {"type": "TopK", **asdict(self)}
         if not isinstance(self.order_by, str):
             function, direction = scoring.split_order(self.order_by)
-            values["order_by"] = [f"{function.__module__}.{function.__qualname__}", direction]
-        return {"type": "TopK", **values}
+            name = getattr(function, "__qualname__", type(function).__name__)
+            code = getattr(function, "__code__", None)
+            digest = fingerprint({"code": code.co_code.hex(), "constants": repr(code.co_consts)} if code else {})
+            values["order_by"] = [f"{function.__module__}.{name}", digest, direction]
+        plain: dict[str, Any] = json.loads(json.dumps(values))
+        return plain
 
     @property
     def fingerprint(self) -> str:
@@ -176,7 +181,7 @@ def _positive(k: Any) -> None:
 
 
 def _names(value: str | Sequence[str], field: str) -> tuple[str, ...]:
-    names = (value,) if isinstance(value, str) else tuple(value)
+    names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else (value,)
     if not all(isinstance(name, str) and name for name in names):
         raise QueryError(f"{field}={value!r} must be column names")
     if len(set(names)) != len(names):

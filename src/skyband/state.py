@@ -43,7 +43,10 @@ def unpack(blob: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     body = memoryview(blob)[_HEAD.size :]
     if hashlib.sha256(body).digest() != digest:
         raise StateError("the saved state is damaged: its bytes do not match their checksum")
-    header = json.loads(bytes(body[:length]))
+    try:
+        header = json.loads(bytes(body[:length]))
+    except ValueError:  # the length of the header is the one field outside the checksum
+        raise StateError("the saved state is damaged: its header cannot be read") from None
     arrays, offset = {}, length
     for name, dtype, size in header["arrays"]:
         arrays[name] = np.frombuffer(body, dtype, size, offset).copy()

@@ -51,3 +51,16 @@ class RowStore:
         place = np.empty(span, np.int64)
         place[self.number - self.number[0]] = np.arange(self.number.size)
         return place[np.clip(number - self.number[0], 0, span - 1)]
+
+
+def table_to_bytes(table: pa.Table) -> NDArray[np.uint8]:
+    """A table in Arrow's stream format, as an array for :func:`skyband.state.pack`."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return np.frombuffer(sink.getvalue(), np.uint8)
+
+
+def table_from_bytes(data: NDArray[np.uint8]) -> pa.Table:
+    """The inverse of :func:`table_to_bytes`."""
+    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()

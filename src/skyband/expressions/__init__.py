@@ -9,6 +9,9 @@ The meaning is Spark SQL's, so that every engine ranks alike:
   LEAST skip it;
 - integers are exact. A row in which one does not fit into 64 bits is evaluated again in doubles, so that it neither
   stops the stream nor is lost. This is decided row by row: how the stream is cut into batches changes nothing.
+
+Spark's answer to the translated text is the same, but for the last digit of what it computes with a library of its own:
+logarithms, EXP, sines and the like, and powers other than 2, 3 and 4.
 """
 
 from skyband.expressions.distance import distance

@@ -75,18 +75,21 @@ class Frame:
             spine.append(node)
             node = node.this
         try:
-            if type(node) in FORMS:
+            if spine:
+                result = self.value(node)
+            elif type(node) in FORMS:
                 result = FORMS[type(node)](self, node)
             else:
-                result = self._apply(node, *(self.value(child) for child in node.iter_expressions()))
+                result = self.apply(node, *(self.value(child) for child in node.iter_expressions()))
             while spine:
                 node = spine.pop()
-                result = self._apply(node, result, self.value(node.expression))
+                result = self.apply(node, result, self.value(node.expression))
         except Mismatch as mismatch:
             raise QueryError(f"{node.sql(comments=False)} takes {mismatch}") from None
         return double(result) if self.wide and result.type == INT else result
 
-    def _apply(self, node: exp.Expr, *values: Value) -> Value:
+    def apply(self, node: exp.Expr, *values: Value) -> Value:
+        """The value of an operator, given those of its parts."""
         name = ARITHMETIC.get(type(node))
         return OPERATORS[type(node)](*values) if name is None else self._arithmetic(name, *numbers(*values))
 

@@ -70,6 +70,11 @@ def log(*values: Value) -> Value:
     return pc.divide(pc.ln(value), pc.ln(base[0]))
 
 
+def atan2(y: Value, x: Value) -> Value:
+    zero = pa.scalar(0.0)
+    return pc.atan2(pc.add(y, zero), pc.add(x, zero))  # of -0.0 as of 0.0, as in Spark
+
+
 def on_doubles(function: Operator) -> Operator:
     return lambda *values: function(*doubles(*values))
 
@@ -203,7 +208,13 @@ def on_text(function: Operator) -> Operator:
 
 
 # Integer arithmetic may overflow, which a function of the values alone could not tell: by the name in Arrow.
-ARITHMETIC = {exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.Neg: "negate", exp.Abs: "abs"}
+ARITHMETIC: dict[type[exp.Expr], str] = {
+    exp.Add: "add",
+    exp.Sub: "subtract",
+    exp.Mul: "multiply",
+    exp.Neg: "negate",
+    exp.Abs: "abs",
+}
 
 OPERATORS: dict[type[exp.Expr], Operator] = {
     exp.Paren: lambda value: value,
@@ -221,7 +232,7 @@ OPERATORS: dict[type[exp.Expr], Operator] = {
     exp.Asin: on_doubles(pc.asin),
     exp.Acos: on_doubles(pc.acos),
     exp.Atan: on_doubles(pc.atan),
-    exp.Atan2: on_doubles(pc.atan2),
+    exp.Atan2: on_doubles(atan2),
     exp.Radians: on_doubles(lambda value: pc.multiply(value, pa.scalar(math.pi / 180))),
     exp.Degrees: on_doubles(lambda value: pc.multiply(value, pa.scalar(180 / math.pi))),
     exp.Pi: lambda: pa.scalar(math.pi),

@@ -12,8 +12,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.expressions.frame import Frame, Reference, reference
-from skyband.expressions.operators import SMALL_POWERS
-from skyband.expressions.values import DOUBLE, INT, NULL
+from skyband.expressions.operators import ARITHMETIC, SMALL_POWERS
+from skyband.expressions.values import DOUBLE, INT, NULL, Value
 
 
 def spark_text(tree: exp.Expr, names: dict[Reference, str], columns: dict[Reference, pa.Array], widen: bool) -> str:
@@ -25,31 +25,60 @@ def spark_text(tree: exp.Expr, names: dict[Reference, str], columns: dict[Refere
         columns: empty arrays of their types.
         widen: whether rows in which an integer overflows are to be evaluated in doubles, or are to be NULL.
     """
-    narrow = _Writer(names, Frame(columns))
+    narrow = _Writer(tree, names, columns, wide=False)
     result = narrow.write(tree)
     if widen and narrow.overflows:
-        wide = _Writer(names, Frame(columns, wide=True)).write(tree)
-        result = _case(exp.or_(*narrow.overflows), wide, result)
+        result = _case(exp.or_(*narrow.overflows), _Writer(tree, names, columns, wide=True).write(tree), result)
     return result.sql("spark", comments=False)
 
 
-class _Writer:
-    """Writes a tree in Spark's words, with the types that it has in a frame."""
+class _TypedFrame(Frame):
+    """A frame that remembers the type of each part of a tree."""
 
-    def __init__(self, names: dict[Reference, str], frame: Frame) -> None:
+    def __init__(self, columns: dict[Reference, Value], wide: bool) -> None:
+        super().__init__(columns, wide)
+        self.types: dict[int, Any] = {}
+
+    def value(self, node: exp.Expr) -> Value:
+        result = super().value(node)
+        self.types[id(node)] = result.type
+        return result
+
+    def apply(self, node: exp.Expr, *values: Value) -> Value:
+        result = super().apply(node, *values)
+        self.types[id(node)] = result.type
+        return result
+
+
+class _Writer:
+    """Writes a tree in Spark's words, with the types that it has here."""
+
+    def __init__(
+        self, tree: exp.Expr, names: dict[Reference, str], columns: dict[Reference, Value], wide: bool
+    ) -> None:
         self.names = names
-        self.frame = frame
+        self.frame = _TypedFrame(columns, wide)
+        self.frame.value(tree)
         self.overflows: list[exp.Expr] = []  # the conditions under which an integer did not fit
 
     def write(self, node: exp.Expr) -> exp.Expr:
+        # As in evaluation, a sum of many terms is walked without recursion.
+        spine = []
+        while isinstance(node, exp.Add | exp.Sub | exp.Mul) and self.type(node) == DOUBLE:
+            spine.append(node)
+            node = node.this
         special = _SPECIAL.get(type(node))
-        return special(self, node) if special else self._plain(node)
+        result = special(self, node) if special else self._plain(node)
+        while spine:
+            node = spine.pop()
+            result = type(node)(this=result, expression=self.write(node.expression))
+        return result
 
     def type(self, node: exp.Expr) -> Any:
-        return self.frame.value(node).type
+        return self.frame.types[id(node)]
 
     def _plain(self, node: exp.Expr) -> exp.Expr:
-        """The same construct over its parts in Spark's words."""
+        """The same construct, of its parts in Spark's words."""
         parts = {
             key: [self.write(part) for part in value] if isinstance(value, list)
             else self.write(value) if isinstance(value, exp.Expr) else value
@@ -58,18 +87,33 @@ class _Writer:
         return type(node)(**parts)
 
     def _arithmetic(self, node: exp.Expr) -> exp.Expr:
-        if self.type(node) != INT or (isinstance(node.this, exp.Literal) and isinstance(node, exp.Neg)):
+        if self.type(node) == DOUBLE:
             return self._plain(node)
-        operands = [self.write(part) for part in node.iter_expressions()]
-        if isinstance(node, exp.Neg | exp.Abs):
-            result = _call("try_subtract", _ZERO, *operands)
-        else:
-            result = _call(f"try_{node.key.replace('sub', 'subtract').replace('mul', 'multiply')}", *operands)
-        if isinstance(node, exp.Abs):
-            result = _case(exp.LT(this=operands[0], expression=_ZERO), result, operands[0])
-        present = (exp.not_(_is_null(operand)) for operand in operands)
-        self.overflows.append(exp.and_(_is_null(result), *present))
+        operands: list[exp.Expr] = []
+        result = self._integer(node, operands)
+        if not isinstance(result, exp.Literal | exp.Neg):
+            present = (exp.not_(_is_null(operand)) for operand in operands)
+            self.overflows.append(exp.and_(_is_null(result), *present))
         return result
+
+    def _integer(self, node: exp.Expr, operands: list[exp.Expr]) -> exp.Expr:
+        """Integer arithmetic, NULL if one of its steps overflows. What goes into it is added to ``operands``."""
+        while isinstance(node, exp.Paren):
+            node = node.this
+        if isinstance(node, exp.Literal):
+            return self.write(node)
+        if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal):
+            return exp.Neg(this=self.write(node.this))
+        if type(node) not in ARITHMETIC:
+            operands.append(self.write(node))
+            return operands[-1].copy()
+        parts = [self._integer(part, operands) for part in node.iter_expressions()]
+        if isinstance(node, exp.Abs):
+            negative = exp.LT(this=parts[0], expression=_ZERO.copy())
+            return _case(negative, _call("try_subtract", _ZERO, parts[0]), parts[0].copy())
+        if isinstance(node, exp.Neg):
+            return _call("try_subtract", _ZERO, *parts)
+        return _call(f"try_{ARITHMETIC[type(node)]}", *parts)
 
     def _column(self, node: exp.Expr) -> exp.Expr:
         key = reference(node)

@@ -7,8 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from skyband.kernels.order import better
-from skyband.kernels.output import grow
-from skyband.kernels.staircase import LATEST, Objects, place, put
+from skyband.kernels.staircase import LATEST, Object, Objects, put, sift
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -43,26 +42,15 @@ class Log(NamedTuple):
 
 
 @njit(cache=True)
-def no_answers(queries: int) -> Answers:
-    """Empty lists."""
-    return Answers(
-        np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64),
-        np.zeros(queries + 1, np.int64), np.zeros(queries, np.int64), np.full(queries, LATEST),
-    )  # fmt: skip
-
-
-@njit(cache=True)
-def no_log() -> Log:
-    """A log to begin with."""
-    return Log(
-        np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int8),
-        np.empty(64, np.int64), np.empty(64), np.zeros(1, np.int64),
-    )  # fmt: skip
+def listed(answers: Answers, q: int, size: int) -> Objects:
+    """The first ``size`` entries of list q, as they lie."""
+    part = slice(answers.base[q], answers.base[q] + size)
+    return Objects(answers.score[part], answers.time[part], answers.number[part])
 
 
 @njit(cache=True, inline="always")
-def takes(answers: Answers, q: int, k: int, ties: bool, of: tuple[float, int, int]) -> bool:
-    """Whether an object belongs in the list of query q, as far as the list knows."""
+def takes(answers: Answers, q: int, k: int, ties: bool, of: Object) -> bool:
+    """Whether an object belongs in list q, as far as the list knows."""
     size = answers.size[q]
     if size < k:
         return True
@@ -73,93 +61,75 @@ def takes(answers: Answers, q: int, k: int, ties: bool, of: tuple[float, int, in
 
 
 @njit(cache=True)
-def offer(answers: Answers, q: int, k: int, ties: bool, of: tuple[float, int, int]) -> Answers:
-    """Put an object into the list of query q if it belongs there; what then falls out stays behind the list's end."""
-    if not takes(answers, q, k, ties, of):
-        return answers
-    base, size = answers.base[q], answers.size[q]
-    if base + size == answers.base[q + 1]:
-        answers = _widen(answers, q)
-    score, time, number = answers.score, answers.time, answers.number
-    at = place(score, time, number, (base, base + size), of)
-    put(score, time, number, (at, base + size), of)
+def insert(answers: Answers, q: int, k: int, ties: bool, of: Object) -> None:
+    """Put an object that belongs there into list q; what then falls out stays behind the list's end."""
+    score, base, size = answers.score, answers.base[q], answers.size[q]
+    put(score, answers.time, answers.number, base, base + size, of)
     size += 1
     while size > k and not (ties and score[base + size - 1] == score[base + k - 1]):
         size -= 1
     answers.size[q] = size
     answers.oldest[q] = min(answers.oldest[q], of[1])
-    return answers
+
+
+@njit(cache=True)
+def read(answers: Answers, q: int, k: int, ties: bool, start: int, objects: Objects, size: int) -> int:
+    """List q anew, read off objects in rank order; returns how many before ``start`` were passed over on the way."""
+    held, end, kth = 0, 0, 0.0
+    while end < size and (held < k or (ties and objects.score[end] == kth)):
+        if objects.time[end] >= start:
+            held += 1
+            kth = objects.score[end]
+        end += 1
+    _keep(answers, q, start, objects, end)
+    return end - held
+
+
+@njit(cache=True)
+def expire(answers: Answers, q: int, start: int) -> None:
+    """Take the objects before ``start`` out of list q."""
+    size = answers.size[q]
+    _keep(answers, q, start, listed(answers, q, size), size)
 
 
 @njit(cache=True)
 def clear(answers: Answers, q: int) -> None:
-    """Empty the list of query q."""
+    """Empty list q."""
     answers.size[q] = 0
     answers.oldest[q] = LATEST
 
 
 @njit(cache=True)
-def expire(answers: Answers, q: int, start: int) -> None:
-    """Take the objects before ``start`` out of the list of query q."""
-    base, kept, oldest = answers.base[q], answers.base[q], LATEST
-    for i in range(base, base + answers.size[q]):
-        if answers.time[i] >= start:
-            answers.score[kept], answers.time[kept] = answers.score[i], answers.time[i]
-            answers.number[kept] = answers.number[i]
-            oldest = min(oldest, answers.time[i])
-            kept += 1
-    answers.size[q] = kept - base
-    answers.oldest[q] = oldest
+def _keep(answers: Answers, q: int, start: int, objects: Objects, size: int) -> None:
+    """Make list q those of the first ``size`` objects that are not before ``start``."""
+    answers.size[q] = sift(objects, size, start, listed(answers, q, size))
+    answers.oldest[q] = LATEST
+    for time in listed(answers, q, answers.size[q]).time:
+        answers.oldest[q] = min(answers.oldest[q], time)
 
 
 @njit(cache=True)
-def listed(answers: Answers, q: int, size: int) -> Objects:
-    """The first ``size`` entries of the list of query q, as they lie."""
-    part = slice(answers.base[q], answers.base[q] + size)
-    return Objects(answers.score[part], answers.time[part], answers.number[part])
-
-
-@njit(cache=True)
-def note(log: Log, q: int, cause: tuple[int, int], op: int, number: int, score: float) -> Log:
-    """Adds an entry; ``cause`` is the arrival's number and position."""
+def note(log: Log, q: int, of: Object, op: int, number: int, score: float) -> None:
+    """Add an entry, brought about by the arrival of an object."""
     i = log.count[0]
-    if i == log.query.size:
-        log = Log(grow(log.query, 0), grow(log.trigger, 0), grow(log.at, 0), grow(log.op, 0),
-                  grow(log.number, 0), grow(log.score, 0), log.count)  # fmt: skip
-    log.query[i], log.trigger[i], log.at[i] = q, cause[0], cause[1]
+    log.query[i], log.trigger[i], log.at[i] = q, of[2], of[1]
     log.op[i], log.number[i], log.score[i] = op, number, score
     log.count[0] = i + 1
-    return log
 
 
 @njit(cache=True)
-def note_missing(log: Log, q: int, cause: tuple[int, int], op: int, these: Objects, those: Objects) -> Log:
-    """Adds an entry for each object of one ranked list that is not in the other, best first."""
+def note_missing(log: Log, q: int, of: Object, op: int, these: Objects, those: Objects) -> None:
+    """Add an entry for each object of one ranked list that is not in the other, best first."""
     j = 0
     for i in range(these.score.size):
         score, time, number = these.score[i], these.time[i], these.number[i]
-        while j < those.score.size and those.number[j] != number and better(
-            those.score[j], those.time[j], those.number[j], score, time, number
+        while (
+            j < those.score.size
+            and those.number[j] != number
+            and better(those.score[j], those.time[j], those.number[j], score, time, number)
         ):
             j += 1
         if j < those.score.size and those.number[j] == number:
             j += 1
         else:
-            log = note(log, q, cause, op, number, score)
-    return log
-
-
-@njit(cache=True)
-def _widen(answers: Answers, q: int) -> Answers:
-    """The lists with twice the room for that of query q."""
-    old = answers.base[q + 1]
-    more = max(8, old - answers.base[q])
-    score, time, number = answers.score, answers.time, answers.number
-    gap, gaps = np.zeros(more), np.zeros(more, np.int64)
-    answers.base[q + 1 :] += more
-    return Answers(
-        np.concatenate((score[:old], gap, score[old:])),
-        np.concatenate((time[:old], gaps, time[old:])),
-        np.concatenate((number[:old], gaps, number[old:])),
-        answers.base, answers.size, answers.oldest,
-    )  # fmt: skip
+            note(log, q, of, op, number, score)

@@ -6,11 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from skyband.kernels.bands import (
-    ALWAYS, CAP, K, KIND, START, THRESHOLD, TIES, TOP,
-    Band, Floats, Heap, Ints, Log,
-    cramped, expired, in_place, insert, loosen, new_heap, new_log, packed, roomy, settle, short, tidy, widened,
-)  # fmt: skip
+from skyband.kernels import bands
+from skyband.kernels.bands import ALWAYS, CAP, KIND, THRESHOLD, Band, Floats, Heap, Ints, K, Log, in_place
 from skyband.kernels.order import newer
 
 NOW, NEWEST, EXTENT = range(3)  # of a clock: the newest object's time and number, and how far the window reaches back
@@ -71,12 +68,12 @@ def number_of(rows: Batch, i: int) -> int:
 @njit(cache=True)
 def process(band: Band, clock: Ints, rows: Batch) -> tuple[Band, Log]:
     """Every row into the band, as far as its threshold lets it (Algorithms 1–3 and 5)."""
-    log, heap = new_log(), new_heap(band.meta[K])
+    log, heap = bands.new_log(), bands.new_heap(band.meta[K])
     done = _process(band, clock, rows, 0, log, heap)
     while done < rows.score.size:
-        band, log = widened(band, 1), roomy(log, band, 1)
+        band, log = bands.widened(band, 1), bands.roomy(log, band, 1)
         done = _process(band, clock, rows, done, log, heap)
-    return packed(band, clock[NOW] - clock[EXTENT], ALWAYS), log
+    return bands.packed(band, clock[NOW] - clock[EXTENT], ALWAYS), log
 
 
 @in_place
@@ -88,18 +85,18 @@ def _process(band: Band, clock: Ints, rows: Batch, first: int, log: Log, heap: H
         score, time, number = rows.score[i], time_of(rows, i), number_of(rows, i)
         in_order = newer(time, number, now, newest)
         dead = (time if in_order else now) - extent
-        lapsed = expired(band, dead, ALWAYS)
+        lapsed = bands.expired(band, dead, ALWAYS)
         if lapsed or not (score < band.real[THRESHOLD] or time <= dead):
-            if cramped(band, 1) or short(log, band, 1):
+            if bands.cramped(band, 1) or bands.short(log, band, 1):
                 break
             if lapsed and band.meta[KIND] == CAP:
-                loosen(band, dead, ALWAYS)
+                bands.loosen(band, dead, ALWAYS)
             admitted = not score < band.real[THRESHOLD]
-            enters = admitted and insert(band, score, time, number)
+            enters = admitted and bands.insert(band, score, time, number)
             if enters or lapsed:
-                settle(band, dead, ALWAYS, log, number, time)
+                bands.settle(band, dead, ALWAYS, log, number, time)
             if admitted:
-                tidy(band, dead, ALWAYS, heap)
+                bands.tidy(band, dead, ALWAYS, heap)
         if in_order:
             now, newest = time, number
         i += 1
@@ -110,17 +107,17 @@ def _process(band: Band, clock: Ints, rows: Batch, first: int, log: Log, heap: H
 @njit(cache=True)
 def process_filtered(held: Held, clock: Ints, rows: Batch) -> tuple[Held, Log]:
     """Every row into the buffer, and from there into the band only if fewer than k objects of the sieve are better."""
-    log, heap = new_log(), new_heap(held.band.meta[K])
+    log, heap = bands.new_log(), bands.new_heap(held.band.meta[K])
     held = Held(held.band, held.sieve, _enlarged(held.buffer, rows.score.size))
     done = _process_filtered(held, clock, rows, 0, log, heap)
     while done < rows.score.size:
         inserts = held.buffer.meta[COUNT] + 1
-        held = Held(widened(held.band, inserts), widened(held.sieve, 1), held.buffer)
-        log = roomy(log, held.band, inserts)
+        held = Held(bands.widened(held.band, inserts), bands.widened(held.sieve, 1), held.buffer)
+        log = bands.roomy(log, held.band, inserts)
         done = _process_filtered(held, clock, rows, done, log, heap)
     gone = held.buffer.meta
-    band = packed(held.band, clock[NOW] - clock[EXTENT], ALWAYS)
-    return Held(band, packed(held.sieve, gone[GONE_TIME], gone[GONE_NUMBER]), held.buffer), log
+    band = bands.packed(held.band, clock[NOW] - clock[EXTENT], ALWAYS)
+    return Held(band, bands.packed(held.sieve, gone[GONE_TIME], gone[GONE_NUMBER]), held.buffer), log
 
 
 @in_place
@@ -128,11 +125,11 @@ def _process_filtered(held: Held, clock: Ints, rows: Batch, first: int, log: Log
     """The rows from ``first`` up to the one for which there is no room, which it returns."""
     band, sieve, buffer = held
     now, newest, extent = clock[NOW], clock[NEWEST], clock[EXTENT]
-    ties, bar = band.meta[TIES] == 1, _bar(sieve)
+    ties, bar = band.meta[bands.TIES] == 1, _bar(sieve)
     i = first
     while i < rows.score.size:
         inserts = buffer.meta[COUNT] + 1  # at most: all of the buffer leaves, and the row goes straight through
-        if cramped(band, inserts) or cramped(sieve, 1) or short(log, band, inserts):
+        if bands.cramped(band, inserts) or bands.cramped(sieve, 1) or bands.short(log, band, inserts):
             break
         score, time, number = rows.score[i], time_of(rows, i), number_of(rows, i)
         i += 1
@@ -141,35 +138,35 @@ def _process_filtered(held: Held, clock: Ints, rows: Batch, first: int, log: Log
             now, newest = time, number
         elif time <= now - extent:
             continue
-        changes, grows, passes = expired(band, now - extent, ALWAYS), False, True
+        changes, grows, passes = bands.expired(band, now - extent, ALWAYS), False, True
         if in_order:  # a row that comes late bypasses the buffer
             while _overdue(buffer, now, extent):
                 j = _pop(buffer)
-                if expired(sieve, buffer.time[j], buffer.number[j]):
+                if bands.expired(sieve, buffer.time[j], buffer.number[j]):
                     if sieve.meta[KIND] == CAP:
-                        loosen(sieve, buffer.time[j], buffer.number[j])
-                    settle(sieve, buffer.time[j], buffer.number[j], None, 0, 0)
+                        bands.loosen(sieve, buffer.time[j], buffer.number[j])
+                    bands.settle(sieve, buffer.time[j], buffer.number[j], None, 0, 0)
                     bar = _bar(sieve)
                 # What is in the sieve is newer than what leaves the buffer, so it wins ties.
                 beaten = buffer.score[j] < bar or (buffer.score[j] == bar and not ties)
                 if not (beaten or buffer.sent[j]) and buffer.time[j] > now - extent:
-                    changes |= insert(band, buffer.score[j], buffer.time[j], buffer.number[j])
+                    changes |= bands.insert(band, buffer.score[j], buffer.time[j], buffer.number[j])
                     grows = True
             passes = not score < bar
             _push(buffer, score, time, number, passes)
             if not score < sieve.real[THRESHOLD]:
                 gone_time, gone_number = buffer.meta[GONE_TIME], buffer.meta[GONE_NUMBER]
-                if insert(sieve, score, time, number):
-                    settle(sieve, gone_time, gone_number, None, 0, 0)
+                if bands.insert(sieve, score, time, number):
+                    bands.settle(sieve, gone_time, gone_number, None, 0, 0)
                     bar = _bar(sieve)
-                tidy(sieve, gone_time, gone_number, heap)
+                bands.tidy(sieve, gone_time, gone_number, heap)
         if passes:
-            changes |= insert(band, score, time, number)
+            changes |= bands.insert(band, score, time, number)
             grows = True
         if changes:
-            settle(band, now - extent, ALWAYS, log, number, time)
+            bands.settle(band, now - extent, ALWAYS, log, number, time)
         if grows:
-            tidy(band, now - extent, ALWAYS, heap)
+            bands.tidy(band, now - extent, ALWAYS, heap)
     clock[NOW], clock[NEWEST] = now, newest
     return i
 
@@ -178,7 +175,7 @@ def _process_filtered(held: Held, clock: Ints, rows: Batch, first: int, log: Log
 def _bar(sieve: Band) -> float:
     """The k-th best score of the sieve; NaN, which nothing falls below, if it has fewer."""
     meta = sieve.meta
-    return sieve.score[meta[START] + meta[K] - 1] if meta[TOP] == meta[K] else np.nan
+    return sieve.score[meta[bands.START] + meta[K] - 1] if meta[bands.TOP] == meta[K] else np.nan
 
 
 @in_place
@@ -189,7 +186,8 @@ def _overdue(buffer: Buffer, now: int, extent: int) -> bool:
     that object is in the buffer, which is what Theorem 5.1 needs; in count windows it comes to b <= (n + 1) / 2.
     """
     meta = buffer.meta
-    return meta[COUNT] > 0 and (meta[COUNT] == meta[ROOM] or 2 * (now - buffer.time[meta[FRONT]]) >= extent)
+    full = meta[COUNT] == meta[ROOM]
+    return bool(full or (meta[COUNT] > 0 and 2 * (now - buffer.time[meta[FRONT]]) >= extent))
 
 
 @in_place
@@ -200,7 +198,7 @@ def _pop(buffer: Buffer) -> int:
     meta[FRONT] = front + 1 if front + 1 < buffer.score.size else 0
     meta[COUNT] -= 1
     meta[GONE_TIME], meta[GONE_NUMBER] = buffer.time[front], buffer.number[front]
-    return front
+    return int(front)
 
 
 @in_place

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 # For kernels that allocate nothing. They need not count references to the arrays of their arguments, which would
 # otherwise be most of what they cost: every call of a function with branches takes and drops one to each array.
-in_place = njit(cache=True, _nrt=False)
+in_place = njit(cache=True, _nrt=False)  # type: ignore[call-overload]
 
 KEEP, PRUNE, CAP = range(3)
 ALWAYS = np.iinfo(np.int64).max  # later than any position or arrival number
@@ -49,14 +49,14 @@ class Band(NamedTuple):
 
 
 class Log(NamedTuple):
-    """The changes of the top k, ``count[0]`` of them so far; see :class:`skyband.objects.base.Changes`."""
+    """The changes of the top k, ``used[0]`` of them so far; see :class:`skyband.objects.base.Changes`."""
 
     trigger: Ints
     at: Ints
     op: NDArray[np.int8]
     number: Ints
     score: Floats
-    count: Ints
+    used: Ints
 
 
 class Heap(NamedTuple):
@@ -92,7 +92,7 @@ def empty_band(kind: int, k: int, ties: bool = False, gamma: float = 0.0, limit:
 def cramped(band: Band, inserts: int) -> bool:
     """Whether it must be :func:`widened` before so many insertions."""
     start = band.meta[START]
-    return min(start, band.score.size - start - band.meta[SIZE]) < inserts
+    return bool(min(start, band.score.size - start - band.meta[SIZE]) < inserts)
 
 
 @njit(cache=True)
@@ -139,7 +139,7 @@ def new_log() -> Log:
 @in_place
 def short(log: Log, band: Band, inserts: int) -> bool:
     """Whether settling the band after so many insertions may log more than there is room for."""
-    return log.count[0] + 2 * (band.meta[SIZE] + inserts) > log.at.size
+    return bool(log.used[0] + 2 * (band.meta[SIZE] + inserts) > log.at.size)
 
 
 @njit(cache=True)
@@ -147,9 +147,9 @@ def roomy(log: Log, band: Band, inserts: int) -> Log:
     """The log with room to settle the band after so many insertions."""
     if not short(log, band, inserts):
         return log
-    size = log.count[0] + 2 * (band.meta[SIZE] + inserts)
+    size = log.used[0] + 2 * (band.meta[SIZE] + inserts)
     return Log(grow(log.trigger, size), grow(log.at, size), grow(log.op, size), grow(log.number, size),
-               grow(log.score, size), log.count)  # fmt: skip
+               grow(log.score, size), log.used)  # fmt: skip
 
 
 @njit(cache=True)
@@ -176,7 +176,7 @@ def insert(band: Band, score: float, time: int, number: int) -> bool:
     band.score[at], band.time[at], band.number[at], band.shown[at] = score, time, number, 0
     meta[SIZE] = size + 1
     top = meta[TOP]
-    enters = rank < top or top < k or (meta[TIES] == 1 and score == band.score[start + k - 1])
+    enters = bool(rank < top or top < k or (meta[TIES] == 1 and score == band.score[start + k - 1]))
     if (enters or meta[KIND] == CAP) and newer(meta[OLDEST_TIME], meta[OLDEST_NUMBER], time, number):
         meta[OLDEST_TIME], meta[OLDEST_NUMBER] = time, number
     return enters
@@ -328,7 +328,7 @@ def _meet(heap: Heap, count: int, k: int, time: int, number: int) -> None:
 def holds(band: Band, score: float, time: int, number: int) -> bool:
     """Whether the object is in the band."""
     rank = _rank(band, score, time, number)
-    return rank > 0 and band.number[band.meta[START] + rank - 1] == number
+    return bool(rank > 0 and band.number[band.meta[START] + rank - 1] == number)
 
 
 @in_place
@@ -370,6 +370,6 @@ def _move(band: Band, source: int, target: int) -> None:
 
 @in_place
 def _write(log: Log, band: Band, i: int, op: int, trigger: int, at: int) -> None:
-    n = log.count[0]
+    n = log.used[0]
     log.trigger[n], log.at[n], log.op[n], log.number[n], log.score[n] = trigger, at, op, band.number[i], band.score[i]
-    log.count[0] = n + 1
+    log.used[0] = n + 1

@@ -1,4 +1,4 @@
-"""The total order of :mod:`skyband.order`, compiled for the kernels: the same text, so that it is still written once."""
+"""The total order of :mod:`skyband.order`, compiled: the same functions, so that it is still written once."""
 
 from numba import njit
 

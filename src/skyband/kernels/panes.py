@@ -29,6 +29,11 @@ class Columns(NamedTuple):
 
 
 @njit(cache=True)
+def _same(rows: Columns, a: int, b: int) -> bool:
+    return rows.time[a] == rows.time[b] and rows.number[a] == rows.number[b]
+
+
+@njit(cache=True)
 def _best(index: Ints, size: int, rows: Columns, k: int, ties: bool) -> tuple[int, float]:
     """Cuts the first ``size`` of ``index`` down to the k best rows, in place; returns how many stay, and the bar."""
     score = np.empty(size)
@@ -52,6 +57,8 @@ def _best(index: Ints, size: int, rows: Columns, k: int, ties: bool) -> tuple[in
             newest = newest_first(equal, rows.time[index[:size]], rows.number[index[:size]])
         else:  # consecutive numbers: the later row is the newer one
             newest = equal[::-1]
+        while room < level and rows.time.size and _same(rows, index[newest[room - 1]], index[newest[room]]):
+            room += 1  # equal in everything that ranks: which one stays is not for this batch to say
         keep[newest[room:]] = False
     kept = 0
     for i in range(size):
@@ -138,36 +145,52 @@ def order_by_key_and_pane(rows: Columns, keys: int, pane: int) -> Ints:
 
 
 @njit(cache=True)
+def count_runs(key: Ints, time: Ints, pane: int) -> tuple[Ints, Ints]:
+    """First indices and lengths of the runs of equal partition and pane; ``key`` may be empty."""
+    first, length = np.empty(64, np.int64), np.empty(64, np.int64)
+    count, lo = 0, 0
+    while lo < time.size:
+        start = time[lo] // pane * pane
+        hi = lo + 1
+        while hi < time.size and start <= time[hi] < start + pane and (key.size == 0 or key[hi] == key[lo]):
+            hi += 1
+        if count == first.size:
+            first, length = grow(first, 0), grow(length, 0)
+        first[count], length[count] = lo, hi - lo
+        count += 1
+        lo = hi
+    return first[:count], length[:count]
+
+
+@njit(cache=True)
 def prune(rows: Columns, pane: int, k: int, ties: bool) -> Ints:
     """Indices of the k best rows of every run of equal partition and pane; wants them in that order."""
-    size = rows.score.size
-    kept = np.empty(size if size < 4096 else 4096, np.int64)
-    count, lo = 0, 0
-    while lo < size:
-        start = rows.time[lo] // pane * pane
-        hi = lo + 1
-        while (
-            hi < size
-            and start <= rows.time[hi] < start + pane
-            and (rows.key.size == 0 or rows.key[hi] == rows.key[lo])
-        ):
-            hi += 1
-        if hi - lo <= k:
-            need = hi - lo
-        else:
-            best = top_of_slice(rows, lo, hi, k, ties)
-            need = best.size
+    first, length = count_runs(rows.key, rows.time, pane)
+    kept = np.empty(min(rows.score.size, 4096), np.int64)
+    count = 0
+    for run in range(first.size):
+        lo, hi = first[run], first[run] + length[run]
+        best = top_of_slice(rows, lo, hi, k, ties) if length[run] > k else kept[:0]
+        need = best.size if length[run] > k else length[run]
         if count + need > kept.size:
             kept = grow(kept, count + need)
-        if hi - lo <= k:
-            for i in range(lo, hi):
-                kept[count] = i
-                count += 1
-        else:
+        if length[run] > k:
             kept[count : count + need] = best
-            count += need
-        lo = hi
+        else:  # no array for each of a million short runs
+            for i in range(need):
+                kept[count + i] = lo + i
+        count += need
     return kept[:count]
+
+
+def survivors(rows: Columns, keys: int, pane: int, k: int, ties: bool) -> Ints:
+    """Indices of the k best rows of every partition and pane, in the order of partition and pane."""
+    order = order_by_key_and_pane(rows, keys, pane)
+    if not order.size:
+        return prune(rows, pane, k, ties)
+    key = rows.key[order] if rows.key.size else rows.key
+    kept = prune(Columns(key, rows.score[order], rows.time[order], rows.number[order]), pane, k, ties)
+    return order[kept]
 
 
 @njit(cache=True)

@@ -10,8 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from skyband.kernels.output import grow
-from skyband.kernels.staircase import Objects
+from skyband.kernels.staircase import EARLIEST, Objects, sift
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -20,7 +19,7 @@ HEIGHT = 64  # of the highest tree that an array can hold
 
 
 class Tree(NamedTuple):
-    """The nodes; the entries behind them, if any, are objects that came after the tree was built."""
+    """The nodes; what lies behind them is no part of the tree."""
 
     score: Floats
     time: Ints
@@ -35,13 +34,13 @@ def middle(low: int, high: int) -> int:
 
 
 @njit(cache=True)
-def build(objects: Objects, size: int) -> Tree:
+def build(tree: Tree, objects: Objects, size: int) -> None:
     """PrioritySearchTree (Algorithm 1) over the first ``size`` objects, which are in rank order.
 
     Deviation: the median is that of the objects without the root, so that the shape depends on the size only.
     """
-    score, time, number = objects.score[:size].copy(), objects.time[:size].copy(), objects.number[:size].copy()
-    split = np.zeros(size)
+    score, time, number, split = tree
+    sift(objects, size, EARLIEST, Objects(score, time, number))
     end = np.full(size, size)  # where the subtree rooted at each position ends
     for low in range(size):
         high, root = end[low], low
@@ -58,7 +57,6 @@ def build(objects: Objects, size: int) -> Tree:
         if right < high:
             end[right] = high
             split[low] = score[right]
-    return Tree(score, time, number, split)
 
 
 @njit(cache=True)
@@ -98,7 +96,7 @@ def candidates(tree: Tree, nodes: int, k: int, start: int) -> Ints:
 @njit(cache=True)
 def reaching(tree: Tree, nodes: int, least: float, start: int) -> Ints:
     """Positions of all nodes with ``score >= least`` and ``time >= start``: those that tie with a k-th included."""
-    found = np.empty(HEIGHT, np.int64)
+    found = np.empty(nodes, np.int64)
     low, high = np.empty(2 * HEIGHT, np.int64), np.empty(2 * HEIGHT, np.int64)
     count = depth = 0
     if nodes > 0:
@@ -109,8 +107,6 @@ def reaching(tree: Tree, nodes: int, least: float, start: int) -> Ints:
         if tree.time[at] < start:
             continue
         if tree.score[at] >= least:
-            if count == found.size:
-                found = grow(found, 0)
             found[count] = at
             count += 1
         right = middle(at, end)

@@ -1,6 +1,8 @@
 """One K-skyband that serves several top-k queries (pairs, sections 4, 6.2 and 6.3). See :mod:`skyband.objects.scase`.
 
-:func:`arrive` and :func:`hop` drive a batch through it, for windows that move with every arrival and for hopping ones.
+:func:`arrive` and :func:`hop` drive rows through it, for windows that move with every arrival and for hopping ones.
+They work in place and stop where room is short, for the caller to make some and to call again: no tuple of arrays is
+built on the way, which would cost more than the algorithm.
 """
 
 import math
@@ -11,34 +13,34 @@ from numba import njit
 from numpy.typing import NDArray
 
 from skyband.kernels.answers import (
-    ENTERED, LEFT, Answers, Log, clear, expire, listed, no_answers, no_log, note, note_missing, offer, takes,
+    ENTERED, LEFT, Answers, Log, clear, expire, insert, listed, note, note_missing, read, takes,
 )  # fmt: skip
-from skyband.kernels.output import Output, emit, grow, no_output
+from skyband.kernels.output import Output, emit, grow
 from skyband.kernels.pst import Tree, build, candidates, reaching
-from skyband.kernels.staircase import (
-    EARLIEST, LATEST, Objects, Stairs, climb, dominated, place, put, put_off, roomy, sweep,
-)  # fmt: skip
+from skyband.kernels.staircase import Object, Objects, Stairs, climb, dominated, put, put_off, sift
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # What the entries of ``Skyband.meta`` are.
 SIZE = 0  # objects in S
-BAND = 1  # how many of them were left by the last run of Algorithm 4
+BAND = 1  # how many the last run of Algorithm 4 left there; 0 if some have been taken out since
 LIMIT = 2  # when there are more than this many, it runs again
 STEPS = 3  # of the staircase
 NODES = 4  # of the priority search tree, 0 if there is none
-USED = 5  # the nodes, and the objects that came after the tree was built
+USED = 5  # the nodes, and behind them the objects that came after the tree was built
 NEWEST = 6  # the newest position seen
 FLOOR = 7  # objects before it have expired
 DUE = 8  # hopping windows: the end of the window that closes next
-PASSED = 9  # objects passed over in S because they had expired, since Algorithm 4 ran
+PASSED = 9  # objects passed over in S because they had expired, since they were last dropped
 DEBT = 10  # objects passed over, or tried one by one, for want of a (newer) priority search tree
 ENTRIES = 11
 
 
 class Skyband(NamedTuple):
-    """A K-skyband with at most x dominated objects more, its K-staircase and perhaps a priority search tree."""
+    """A K-skyband with a few dominated objects more, its K-staircase and perhaps a priority search tree.
+
+    The arrays of the staircase are as long as those of S; those of the tree too, or empty if there is never one.
+    """
 
     objects: Objects  # S, best first
     stairs: Stairs
@@ -68,215 +70,175 @@ class Windows(NamedTuple):
 
 
 @njit(cache=True)
-def no_skyband(K: int) -> Skyband:
-    """The skyband of no objects."""
-    meta = np.zeros(ENTRIES, np.int64)
-    meta[LIMIT] = put_off(0, K)
-    meta[NEWEST] = meta[FLOOR] = meta[DUE] = EARLIEST
-    none, nobody = np.zeros(0), np.zeros(0, np.int64)
-    return Skyband(Objects(none, nobody, nobody), Stairs(none, nobody, nobody, nobody), _no_tree(), meta)
-
-
-@njit(cache=True)
-def _no_tree() -> Tree:
-    return Tree(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-
-
-@njit(cache=True)
-def tidy(skyband: Skyband, spec: Spec) -> Skyband:
+def tidy(skyband: Skyband, spec: Spec) -> None:
     """Algorithm 6, lines 6–7: bring S down to the K-skyband, renew the staircase, let the tree go."""
-    objects, meta = skyband.objects, skyband.meta
-    kept, stairs, steps = climb(objects, meta[SIZE], spec.K, meta[FLOOR], spec.strict)
-    meta[SIZE] = meta[BAND] = kept
-    meta[LIMIT] = kept + put_off(kept, spec.K)
-    meta[STEPS] = steps
-    meta[NODES] = meta[USED] = meta[PASSED] = meta[DEBT] = 0
-    return Skyband(objects, stairs, _no_tree(), meta)
-
-
-@njit(cache=True)
-def settle(skyband: Skyband, spec: Spec, rows: int) -> Skyband:
-    """At the end of a batch that was longer than S, so that it costs nothing: the K-skyband alone, in tight arrays."""
-    if rows < skyband.meta[SIZE]:
-        return skyband
-    objects, stairs, tree, meta = tidy(skyband, spec)
-    size, steps = meta[SIZE], meta[STEPS]
-    objects = Objects(objects.score[:size].copy(), objects.time[:size].copy(), objects.number[:size].copy())
-    stairs = Stairs(stairs.score[:steps].copy(), stairs.time[:steps].copy(), stairs.number[:steps].copy(),
-                    stairs.corner[:steps].copy())  # fmt: skip
-    return Skyband(objects, stairs, tree, meta)
-
-
-@njit(cache=True)
-def plant(skyband: Skyband) -> Skyband:
-    """Build the priority search tree of all objects in S."""
     objects, stairs, _, meta = skyband
+    kept, steps = climb(objects, meta[SIZE], stairs, spec.K, meta[FLOOR], spec.strict)
+    meta[SIZE] = meta[BAND] = kept
+    meta[STEPS] = steps
+    meta[LIMIT] = kept + put_off(kept, spec.K)
+    meta[NODES] = meta[USED] = meta[PASSED] = meta[DEBT] = 0
+
+
+@njit(cache=True)
+def plant(skyband: Skyband) -> None:
+    """Build the priority search tree of all objects in S."""
+    objects, _, tree, meta = skyband
+    build(tree, objects, meta[SIZE])
     meta[NODES] = meta[USED] = meta[SIZE]
     meta[DEBT] = 0
-    return Skyband(objects, stairs, build(objects, meta[SIZE]), meta)
 
 
-@njit(cache=True, inline="always")
-def admit(skyband: Skyband, spec: Spec, of: tuple[float, int, int]) -> Skyband:
+@njit(cache=True)
+def admit(skyband: Skyband, spec: Spec, of: Object) -> None:
     """Algorithm 6, lines 4–7, for an object that is not dominated."""
-    meta = skyband.meta
-    size = meta[SIZE]
-    if size == skyband.objects.score.size:
-        skyband = Skyband(roomy(skyband.objects, size + 1), skyband.stairs, skyband.tree, meta)
-    score, time, number = skyband.objects
-    put(score, time, number, (place(score, time, number, (0, size), of), size), of)
+    objects, _, tree, meta = skyband
+    size, used = meta[SIZE], meta[USED]
+    put(objects.score, objects.time, objects.number, 0, size, of)
     meta[SIZE] = size + 1
-    if meta[NODES] > 0:
-        skyband = _append(skyband, of)
-    if size + 1 > meta[LIMIT]:
-        skyband = tidy(skyband, spec)
-    return skyband
+    if size == meta[LIMIT]:
+        tidy(skyband, spec)
+    elif meta[NODES] > 0 and used == tree.score.size:
+        plant(skyband)
+    elif meta[NODES] > 0:
+        tree.score[used], tree.time[used], tree.number[used] = of
+        meta[USED] = used + 1
 
 
 @njit(cache=True)
-def _append(skyband: Skyband, of: tuple[float, int, int]) -> Skyband:
-    """Put an object behind the nodes of the tree."""
-    objects, stairs, tree, meta = skyband
-    i = meta[USED]
-    if i == tree.score.size:
-        tree = Tree(grow(tree.score, 0), grow(tree.time, 0), grow(tree.number, 0), tree.split)
-    tree.score[i], tree.time[i], tree.number[i] = of
-    meta[USED] = i + 1
-    return Skyband(objects, stairs, tree, meta)
+def repay(skyband: Skyband) -> None:
+    """Where so many objects were passed over that it would have paid to do so, drop the expired or build the tree."""
+    objects, _, tree, meta = skyband
+    if meta[PASSED] > meta[SIZE]:
+        meta[SIZE] = sift(objects, meta[SIZE], meta[FLOOR], objects)
+        meta[BAND] = meta[PASSED] = 0
+    if tree.score.size > 0 and meta[DEBT] > meta[SIZE] * math.log2(meta[SIZE] + 1):
+        plant(skyband)
 
 
 @njit(cache=True)
-def answer(skyband: Skyband, answers: Answers, q: int, k: int, ties: bool, start: int) -> Answers:
+def answer(skyband: Skyband, answers: Answers, q: int, k: int, ties: bool, start: int) -> None:
     """List q anew: the k best objects with ``time >= start``, through the tree if there is one, else down S."""
     objects, _, tree, meta = skyband
-    clear(answers, q)
     if meta[NODES] == 0 or start <= meta[FLOOR]:
-        passed = 0
-        for i in range(meta[SIZE]):
-            if objects.time[i] < start:
-                passed += 1
-                continue
-            of = (objects.score[i], objects.time[i], objects.number[i])
-            if not takes(answers, q, k, ties, of):
-                break
-            answers = offer(answers, q, k, ties, of)
-            if answers.size[q] == k and not ties:
-                break
+        passed = read(answers, q, k, ties, start, objects, meta[SIZE])
         meta[PASSED if start <= meta[FLOOR] else DEBT] += passed
-        return answers
-    for i in candidates(tree, meta[NODES], k, start):
-        answers = offer(answers, q, k, ties, (tree.score[i], tree.time[i], tree.number[i]))
+        return
+    clear(answers, q)
+    _offer(answers, q, k, ties, tree, candidates(tree, meta[NODES], k, start))
     if ties and answers.size[q] >= k:
         least = answers.score[answers.base[q] + k - 1]
         clear(answers, q)
-        for i in reaching(tree, meta[NODES], least, start):
-            answers = offer(answers, q, k, ties, (tree.score[i], tree.time[i], tree.number[i]))
-    for i in range(meta[NODES], meta[USED]):
-        if tree.time[i] >= start:
-            answers = offer(answers, q, k, ties, (tree.score[i], tree.time[i], tree.number[i]))
+        _offer(answers, q, k, ties, tree, reaching(tree, meta[NODES], least, start))
+    later = meta[NODES] + np.flatnonzero(tree.time[meta[NODES] : meta[USED]] >= start)
+    _offer(answers, q, k, ties, tree, later)
     meta[DEBT] += meta[USED] - meta[NODES]
-    return answers
 
 
 @njit(cache=True)
-def repay(skyband: Skyband, spec: Spec) -> Skyband:
-    """Where so many objects were passed over that it would have paid to do so, drop the expired or build the tree."""
+def _offer(answers: Answers, q: int, k: int, ties: bool, tree: Tree, which: Ints) -> None:
+    """Put into list q what belongs there of the objects at these positions of the tree."""
+    for i in which:
+        of = (tree.score[i], tree.time[i], tree.number[i])
+        if takes(answers, q, k, ties, of):
+            insert(answers, q, k, ties, of)
+
+
+@njit(cache=True)
+def arrive(skyband: Skyband, answers: Answers, log: Log, spec: Spec, rows: Any, first: int) -> int:
+    """Windows that move with every arrival: Algorithm 6 and the answers of all queries, row by row.
+
+    Returns the row before which room ran out in S or in the log, or the number of rows.
+    """
     meta = skyband.meta
-    if meta[PASSED] > meta[SIZE]:
-        meta[SIZE] = sweep(skyband.objects, meta[SIZE], meta[FLOOR])
-        meta[BAND] = min(meta[BAND], meta[SIZE])
-        meta[PASSED] = 0
-    if meta[DEBT] > meta[SIZE] * math.log2(meta[SIZE] + 1):
-        skyband = plant(skyband)
-    return skyband
-
-
-@njit(cache=True)
-def snapshot(skyband: Skyband, k: int, ties: bool, start: int) -> Objects:
-    """The k best objects with ``time >= start``, best first."""
-    answers = answer(skyband, no_answers(1), 0, k, ties, start)
-    return listed(answers, 0, answers.size[0])
-
-
-@njit(cache=True)
-def arrive(skyband: Skyband, answers: Answers, spec: Spec, rows: Any) -> tuple[Skyband, Answers, Log]:
-    """Windows that move with every arrival: Algorithm 6 and the answers of all queries, row by row."""
-    log = no_log()
-    meta = skyband.meta
-    for i in range(rows.score.size):
+    most = log.number.size - 2 * answers.number.size  # before a row: it adds no more than what left and what entered
+    for i in range(first, rows.score.size):
+        if meta[SIZE] == skyband.objects.score.size or log.count[0] > most:
+            return i
         time = rows.time[i] if rows.time.size else rows.t0 + i
         of = (rows.score[i], time, rows.number[i] if rows.number.size else rows.n0 + i)
-        if time <= meta[NEWEST]:
-            if time < meta[FLOOR] or dominated(skyband.stairs, meta[STEPS], of, spec.strict):
-                continue
-        else:
+        if time > meta[NEWEST]:
             meta[NEWEST] = time
             meta[FLOOR] = time - spec.N + 1
-        skyband = admit(skyband, spec, of)
+        elif time < meta[FLOOR] or dominated(skyband.stairs, meta[STEPS], of, spec.strict):
+            continue
+        admit(skyband, spec, of)
         for q in range(spec.k.size):
             start = meta[NEWEST] - spec.extent[q] + 1
             enters = time >= start and takes(answers, q, spec.k[q], spec.ties[q], of)
             if answers.oldest[q] < start:
-                skyband, answers, log = _renew(skyband, answers, log, spec, q, of, enters)
+                _renew(skyband, answers, log, spec, q, of, enters)
             elif enters:
-                answers, log = _enter(answers, log, spec, q, of)
-    return settle(skyband, spec, rows.score.size), answers, log
+                _enter(answers, log, spec, q, of)
+    return int(rows.score.size)
 
 
 @njit(cache=True)
-def _enter(answers: Answers, log: Log, spec: Spec, q: int, of: tuple[float, int, int]) -> tuple[Answers, Log]:
+def _enter(answers: Answers, log: Log, spec: Spec, q: int, of: Object) -> None:
     """Section 4.2, *Handling new pairs*: the new object enters list q, and what no longer belongs there leaves."""
-    size, cause = answers.size[q], (of[2], of[1])
-    answers = offer(answers, q, spec.k[q], spec.ties[q], of)
-    after = listed(answers, q, size + 1)
-    for i in range(answers.size[q], size + 1):
-        log = note(log, q, cause, LEFT, after.number[i], after.score[i])
-    return answers, note(log, q, cause, ENTERED, of[2], of[0])
+    last = answers.base[q] + answers.size[q]
+    insert(answers, q, spec.k[q], spec.ties[q], of)
+    for i in range(answers.base[q] + answers.size[q], last + 1):
+        note(log, q, of, LEFT, answers.number[i], answers.score[i])
+    note(log, q, of, ENTERED, of[2], of[0])
 
 
 @njit(cache=True)
-def _renew(
-    skyband: Skyband, answers: Answers, log: Log, spec: Spec, q: int, of: tuple[float, int, int], enters: bool
-) -> tuple[Skyband, Answers, Log]:
+def _renew(skyband: Skyband, answers: Answers, log: Log, spec: Spec, q: int, of: Object, enters: bool) -> None:
     """Section 4.2, *Handling pairs expired*: if list q runs short, it is found anew. The log gets the net difference.
 
-    ``enters`` is judged by the list as it was: what is not in a list of k is known to be worse than its k-th only.
+    ``enters`` is judged by the list as it was: an object outside a full list is known to be worse than its k-th only.
     """
     k, ties, start = spec.k[q], spec.ties[q], skyband.meta[NEWEST] - spec.extent[q] + 1
-    size, cause = answers.size[q], (of[2], of[1])
+    size = answers.size[q]
     score, time, number = listed(answers, q, size)
     before = Objects(score.copy(), time.copy(), number.copy())
     expire(answers, q, start)
     if enters:
-        answers = offer(answers, q, k, ties, of)
+        insert(answers, q, k, ties, of)
     if answers.size[q] < k <= size:
-        answers = answer(skyband, answers, q, k, ties, start)
-        skyband = repay(skyband, spec)
+        answer(skyband, answers, q, k, ties, start)
+        repay(skyband)
     after = listed(answers, q, answers.size[q])
-    log = note_missing(log, q, cause, LEFT, before, after)
-    log = note_missing(log, q, cause, ENTERED, after, before)
-    return skyband, answers, log
+    note_missing(log, q, of, LEFT, before, after)
+    note_missing(log, q, of, ENTERED, after, before)
 
 
 @njit(cache=True)
-def hop(skyband: Skyband, ends: Ints, spec: Spec, rows: Any, frontier: int) -> tuple[Skyband, Output]:
-    """Hopping windows: rows in event-time order, and before each the windows that end there or earlier."""
-    out = no_output()
+def hop(
+    skyband: Skyband, ends: Ints, out: Output, spec: Spec, rows: Any, first: int, frontier: int
+) -> tuple[int, Output]:
+    """Hopping windows: rows in event-time order, and before each the windows that end there or earlier.
+
+    Returns the row before which room ran out in S, or the number of rows, after which the windows that end by
+    ``frontier`` are closed.
+    """
+    meta, size = skyband.meta, rows.score.size
+    i = first
+    while True:
+        i = _pour(skyband, spec, rows, i)
+        if i < size and rows.time[i] < meta[DUE]:
+            return i, out
+        bound = rows.time[i] if i < size else frontier
+        if bound >= meta[DUE]:
+            out = _close(skyband, ends, out, spec, bound, rows.number[max(0, i - 1)] if size > 0 else 0)
+        if i == size:
+            meta[FLOOR] = _floor(spec, frontier)
+            return i, out
+
+
+@njit(cache=True)
+def _pour(skyband: Skyband, spec: Spec, rows: Any, first: int) -> int:
+    """Take rows in, up to one before which a window closes or for which there is no room; returns which."""
     meta = skyband.meta
-    last = 0
-    for i in range(rows.score.size):
+    for i in range(first, rows.score.size):
         of = (rows.score[i], rows.time[i], rows.number[i])
-        if of[1] >= meta[DUE]:
-            skyband, out = _close(skyband, ends, spec, out, of[1], last)
-        last = of[2]
-        if of[1] == meta[NEWEST] and dominated(skyband.stairs, meta[STEPS], of, spec.strict):
-            continue
-        meta[NEWEST] = of[1]
-        skyband = admit(skyband, spec, of)
-    if meta[DUE] <= frontier:
-        skyband, out = _close(skyband, ends, spec, out, frontier, last)
-    meta[FLOOR] = _floor(spec, frontier)
-    return settle(skyband, spec, rows.score.size), out
+        if of[1] >= meta[DUE] or meta[SIZE] == skyband.objects.score.size:
+            return i
+        if of[1] > meta[NEWEST] or not dominated(skyband.stairs, meta[STEPS], of, spec.strict):
+            meta[NEWEST] = of[1]
+            admit(skyband, spec, of)
+    return int(rows.score.size)
 
 
 @njit(cache=True)
@@ -286,19 +248,17 @@ def _floor(spec: Spec, bound: int) -> int:
     A count window that has just closed is still the present one, until the next object comes.
     """
     position = bound if spec.time else bound - 1
-    return ((position // spec.slide + 1) * spec.slide).min() - spec.N
+    end = (position // spec.slide[0] + 1) * spec.slide[0]
+    for slide in spec.slide:
+        end = min(end, (position // slide + 1) * slide)
+    return end - spec.N
 
 
 @njit(cache=True)
-def _close(
-    skyband: Skyband, ends: Ints, spec: Spec, out: Output, bound: int, last: int
-) -> tuple[Skyband, Output]:
+def _close(skyband: Skyband, ends: Ints, out: Output, spec: Spec, bound: int, last: int) -> Output:
     """Emit the windows that end by ``bound`` and hold an object; the query stands for the key in the output."""
     objects, _, _, meta = skyband
-    # Windows later than that of the newest object are empty, however many there are.
-    latest = np.minimum(bound, (meta[NEWEST] + spec.extent) // spec.slide * spec.slide)
-    count = np.maximum(0, (latest - ends) // spec.slide + 1)
-    windows = _due(ends, spec, count)
+    windows = _due(ends, spec, bound, meta[NEWEST])
     if windows.end.size > 0:
         offset, member, passed = batch(objects, meta[SIZE], windows, spec)
         for w in range(windows.end.size):
@@ -306,24 +266,32 @@ def _close(
             out = emit(out, windows.query[w], windows.end[w], 0 if spec.time else last,
                        objects.number[part], objects.score[part])  # fmt: skip
         meta[PASSED] += passed
-    ends[:] = (bound // spec.slide + 1) * spec.slide
+    for q in range(ends.size):
+        ends[q] = (bound // spec.slide[q] + 1) * spec.slide[q]
     meta[DUE] = ends.min()
     meta[FLOOR] = _floor(spec, bound)
-    return repay(skyband, spec), out
+    repay(skyband)
+    return out
 
 
 @njit(cache=True)
-def _due(ends: Ints, spec: Spec, count: Ints) -> Windows:
-    """The next ``count`` windows of each query, the longest first."""
-    query, end = np.empty(count.sum(), np.int64), np.empty(count.sum(), np.int64)
-    w = 0
-    for q in range(count.size):
-        for i in range(count[q]):
-            query[w], end[w] = q, ends[q] + i * spec.slide[q]
-            w += 1
-    start = end - spec.extent[query]
-    order = np.argsort(start, kind="mergesort")
-    return Windows(query[order], end[order], start[order])
+def _due(ends: Ints, spec: Spec, bound: int, newest: int) -> Windows:
+    """The windows that end by ``bound``, the longest first; those after the last that holds ``newest`` are empty."""
+    next_end, count = ends.copy(), 0
+    last = np.empty_like(ends)
+    for q in range(ends.size):
+        slide = spec.slide[q]
+        last[q] = min(bound, (newest + spec.extent[q]) // slide * slide)
+        count += max(0, (last[q] - ends[q]) // slide + 1)
+    windows = Windows(np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64))
+    for w in range(count):
+        longest = -1
+        for q in range(ends.size):
+            start = next_end[q] - spec.extent[q]
+            if next_end[q] <= last[q] and (longest < 0 or start < windows.start[w]):
+                longest, windows.query[w], windows.end[w], windows.start[w] = q, q, next_end[q], start
+        next_end[longest] += spec.slide[longest]
+    return windows
 
 
 @njit(cache=True)
@@ -345,7 +313,8 @@ def batch(objects: Objects, size: int, windows: Windows, spec: Spec) -> tuple[In
             break
         passed += objects.time[i] < windows.start[w]
         while w < count and objects.time[i] >= windows.start[w]:
-            if held[w] < k[w] or objects.score[i] == kth[w]:
+            filled = held[w] >= k[w] and objects.score[i] != kth[w]
+            if not filled:
                 if found == window.size:
                     window, member = grow(window, 0), grow(member, 0)
                 window[found], member[found] = w, i
@@ -353,17 +322,15 @@ def batch(objects: Objects, size: int, windows: Windows, spec: Spec) -> tuple[In
                 held[w] += 1
                 kth[w] = objects.score[i]
                 filled = held[w] == k[w] and not ties[w]
-            else:
-                filled = True
             if filled:
                 follow[before] = follow[w]
             else:
                 before = w
             w = follow[w]
     offset = np.zeros(count + 1, np.int64)
-    offset[1:] = np.cumsum(held)
-    position = offset[:-1].copy()
-    sorted_member = np.empty(found, np.int64)
+    for w in range(count):
+        offset[w + 1] = offset[w] + held[w]
+    position, sorted_member = offset.copy(), np.empty(found, np.int64)
     for i in range(found):
         sorted_member[position[window[i]]] = member[i]
         position[window[i]] += 1

@@ -13,15 +13,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from skyband.kernels.order import better
-from skyband.kernels.output import grow
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Object = tuple[float, int, int]  # score, time, number
 
 EARLIEST = -(2**62)  # before and after any position, with room to add an extent
 LATEST = 2**62
 C = 1.0  # the constant of section 6.2, in the unit of one step of the heap
-M = 0.01  # in the same unit, to move an object aside
+M = 0.03  # in the same unit, to move an object aside
 LEAST = 16  # the shortest put-off: below it the calls cost more than the steps
 
 
@@ -43,9 +43,8 @@ class Stairs(NamedTuple):
 
 
 @njit(cache=True)
-def place(score: Floats, time: Ints, number: Ints, span: tuple[int, int], of: tuple[float, int, int]) -> int:
-    """The first position in ``span`` of a ranked list whose object does not rank before the object ``of``."""
-    low, high = span
+def place(score: Floats, time: Ints, number: Ints, low: int, high: int, of: Object) -> int:
+    """The first position in ``[low, high)`` of a ranked list whose object does not rank before this one."""
     while low < high:
         middle = (low + high) // 2
         if better(score[middle], time[middle], number[middle], of[0], of[1], of[2]):
@@ -56,12 +55,12 @@ def place(score: Floats, time: Ints, number: Ints, span: tuple[int, int], of: tu
 
 
 @njit(cache=True)
-def put(score: Floats, time: Ints, number: Ints, span: tuple[int, int], of: tuple[float, int, int]) -> None:
-    """Write an object at the first position of ``span`` and move the objects of the span one place down."""
-    at, end = span
-    _shift(score[at : end + 1])
-    _shift(time[at : end + 1])
-    _shift(number[at : end + 1])
+def put(score: Floats, time: Ints, number: Ints, low: int, high: int, of: Object) -> None:
+    """Put an object into the ranked list at ``[low, high)``, which becomes one longer."""
+    at = place(score, time, number, low, high, of)
+    _shift(score[at : high + 1])
+    _shift(time[at : high + 1])
+    _shift(number[at : high + 1])
     score[at], time[at], number[at] = of
 
 
@@ -75,34 +74,36 @@ def _shift(array: NDArray[Any]) -> None:
 
 
 @njit(cache=True)
-def roomy(objects: Objects, size: int) -> Objects:
-    """The list with room for ``size`` objects."""
-    if size <= objects.score.size:
-        return objects
-    return Objects(grow(objects.score, size), grow(objects.time, size), grow(objects.number, size))
+def sift(source: Objects, size: int, start: int, target: Objects) -> int:
+    """Copy those of the first ``size`` objects that are not before ``start``; returns how many. Source may be target."""
+    kept = 0
+    for i in range(size):
+        if source.time[i] >= start:
+            target.score[kept], target.time[kept] = source.score[i], source.time[i]
+            target.number[kept] = source.number[i]
+            kept += 1
+    return kept
 
 
 @njit(cache=True)
-def dominated(stairs: Stairs, steps: int, of: tuple[float, int, int], strict: bool) -> bool:
+def dominated(stairs: Stairs, steps: int, of: Object, strict: bool) -> bool:
     """Whether the K-staircase, hence K objects, dominate this one (section 5.1.2, *Checking dominance*).
 
     Corners rise from step to step, so the last step that ranks before the object decides.
     """
     key = (of[0], LATEST, LATEST) if strict else of  # nothing of this score ranks before such an object
-    step = place(stairs.score, stairs.time, stairs.number, (0, steps), key)
+    step = place(stairs.score, stairs.time, stairs.number, 0, steps, key)
     return step > 0 and stairs.corner[step - 1] >= of[1]
 
 
 @njit(cache=True)
-def climb(objects: Objects, size: int, K: int, floor: int, strict: bool) -> tuple[int, Stairs, int]:
-    """UpdateSkybandAndStaircase (Algorithm 4) in place: how many objects stay, the staircase and its steps.
+def climb(objects: Objects, size: int, stairs: Stairs, K: int, floor: int, strict: bool) -> tuple[int, int]:
+    """UpdateSkybandAndStaircase (Algorithm 4), in place: how many objects stay, and how many steps there are.
 
     Objects before ``floor`` have expired and go first. The heap holds the K newest times met so far; it begins full
     of times before any other, which saves the case ``|H| < K``.
     """
     score, time, number = objects
-    room = max(0, size - K + 1)
-    stairs = Stairs(np.zeros(room), np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64))
     heap = np.full(min(K, size + 1), EARLIEST)
     bar = EARLIEST  # the K-th newest time among the objects that may dominate the one at hand
     kept = steps = 0
@@ -121,29 +122,7 @@ def climb(objects: Objects, size: int, K: int, floor: int, strict: bool) -> tupl
                 stairs.corner[steps] = heap[0]
                 steps += 1
         kept += 1
-    return kept, stairs, steps
-
-
-@njit(cache=True)
-def put_off(size: int, K: int) -> int:
-    """How many objects more than the K-skyband's ``size`` are let in before Algorithm 4 runs again.
-
-    The x that makes the cost of an arrival least (section 6.2): M(x + size) to insert it, and its share in the next run,
-    (x + size)(C + log K)/x. At least K, since nothing is dominated among K objects.
-    """
-    return max(LEAST, K, int(math.sqrt(size * (C + math.log2(K)) / M)))
-
-
-@njit(cache=True)
-def sweep(objects: Objects, size: int, floor: int) -> int:
-    """Take out the objects before ``floor``; returns how many are left."""
-    kept = 0
-    for i in range(size):
-        if objects.time[i] >= floor:
-            objects.score[kept], objects.time[kept] = objects.score[i], objects.time[i]
-            objects.number[kept] = objects.number[i]
-            kept += 1
-    return kept
+    return kept, steps
 
 
 @njit(cache=True)
@@ -161,3 +140,13 @@ def _replace_top(heap: Ints, time: int) -> None:
         heap[at] = heap[child]
         at = child
     heap[at] = time
+
+
+@njit(cache=True)
+def put_off(size: int, K: int) -> int:
+    """How many objects more than the K-skyband's ``size`` are let in before Algorithm 4 runs again.
+
+    The x that makes the cost of an arrival least (section 6.2): M(x + size) to insert it, and its share in the next
+    run, (x + size)(C + log K)/x. At least K, since nothing is dominated among K objects.
+    """
+    return max(LEAST, K, int(math.sqrt(size * (C + math.log2(K)) / M)))

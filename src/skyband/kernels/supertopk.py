@@ -305,7 +305,9 @@ def slide_lists(lists: Lists, rows: Lists, spec: Spec, closings: Closings) -> tu
         n = offset[key]
         closed, frontier = closings.closed[key % closings.closed.size], closings.frontier[key % closings.closed.size]
         end = (closed // spec.slide + 1) * spec.slide
-        if lo == stop and (a == b or frontier < end):  # nothing to do: copy
+        # A count window that closed with the last object is still the present one until the next object comes.
+        present = -(-frontier // spec.slide) if closings.offset.size else end // spec.slide
+        if lo == stop and (a == b or (frontier < end and present <= -(-closed // spec.slide))):  # nothing to do: copy
             score[n : n + b - a], time[n : n + b - a] = lists.score[a:b], lists.time[a:b]
             number[n : n + b - a] = lists.number[a:b]
             offset[key + 1] = n + b - a
@@ -323,8 +325,7 @@ def slide_lists(lists: Lists, rows: Lists, spec: Spec, closings: Closings) -> tu
             work = _fold(work, spec, rows, lo, hi, end // spec.slide)
             lo = hi
         out, work, end = _close(out, work, spec, key, end, frontier, closings)
-        # A count window that closed with the last object is still the present one until the next object comes.
-        work = _merge(work, spec, -(-frontier // spec.slide) if closings.offset.size else end // spec.slide)
+        work = _merge(work, spec, present if closings.offset.size else end // spec.slide)
         top, fresh = work.top, work.fresh
         total = size[2]
         score[n : n + total], time[n : n + total] = work.rest.score[:total], work.rest.time[:total]

@@ -181,6 +181,7 @@ class PerKey(Algorithm, Generic[S]):
         super().__init__(*queries, **options)
         self.states: dict[int, S] = {}
         self.waiting: dict[int, Rows] = {}
+        self.newest = -FOREVER  # event time, over all partitions: hopping windows are the same for all of them
 
     @abstractmethod
     def fresh(self) -> S:
@@ -192,7 +193,11 @@ class PerKey(Algorithm, Generic[S]):
 
     @abstractmethod
     def snapshot(self, state: S, waiting: Rows, query: TopK, k: int, last: int | None) -> tuple[int, Ints, Floats]:
-        """Where the present window of ``query`` ends, and its k best: arrival numbers and scores, best first."""
+        """Where the present window of ``query`` ends, and its k best: arrival numbers and scores, best first.
+
+        The present window of a partition is, for hopping windows, the first one that holds ``self.newest`` (time), or
+        the partition's newest object (count).
+        """
 
     @abstractmethod
     def numbers(self, state: S) -> Ints:
@@ -210,6 +215,7 @@ class PerKey(Algorithm, Generic[S]):
         hopping = self.window.hopping
         emitted: list[tuple[Emission, ...]] = []
         touched = dict(_by_key(rows)) if rows.score.size else {}
+        self.newest = max(self.newest, int(rows.time.max(initial=-FOREVER)))
         keys = sorted(self.states.keys() | touched.keys()) if hopping and self.window.time else sorted(touched)
         for key in keys:
             state = self.states.get(key)
@@ -246,6 +252,7 @@ class PerKey(Algorithm, Generic[S]):
         return np.unique(np.concatenate([part[part >= since] for part in parts])) if parts else NOTHING
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        yield "newest", np.array([self.newest])
         for key, state in self.states.items():
             for name, array in zip(self.State._fields, state, strict=True):
                 yield f"{key}.{name}", array
@@ -254,6 +261,7 @@ class PerKey(Algorithm, Generic[S]):
                 yield f"{key}.waiting.{name}", getattr(rows, name)
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self.newest = int(arrays["newest"][0])
         self.states = {
             int(name.split(".")[0]): self.State(*(arrays[f"{name.split('.')[0]}.{f}"] for f in self.State._fields))
             for name in arrays

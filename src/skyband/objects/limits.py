@@ -9,7 +9,7 @@ Errata: the last binomial of equations (8) and (9) is C(2n-2, l+l'-2), not C(2n-
 candidates only, so that ``limit = l_c - 1 - k``. Table X lists the ranks of Lemma A.2, not A.1.
 """
 
-from functools import lru_cache
+from functools import cache
 from math import ceil, exp, lgamma, sqrt
 
 
@@ -38,7 +38,7 @@ def p_practice(rank: int, n: int, k: int) -> float:
     return n * n / (4 * n - 2) * total
 
 
-@lru_cache(maxsize=None)
+@cache
 def limit(n: int, k: int, sigma: float) -> int:
     """Candidates beside the top k by the rule of Table V: stop at the first rank with p_practice < σ/2.
 
@@ -51,7 +51,7 @@ def limit(n: int, k: int, sigma: float) -> int:
     return max(0, min(rank - 1, n) - k)
 
 
-@lru_cache(maxsize=None)
+@cache
 def guaranteed_limit(n: int, k: int, sigma: float) -> int:
     """Candidates beside the top k so that the bounds of all ranks left out add up to less than σ (Definition 4.5).
 
@@ -61,7 +61,7 @@ def guaranteed_limit(n: int, k: int, sigma: float) -> int:
     89
     """
     first = max(ceil(convex_from(n, k)), k + 1)
-    bounds = []
+    bounds: list[float] = []
     while first + len(bounds) <= n and (not bounds or bounds[-1] > sigma * 1e-9):
         bounds.append(p_practice(first + len(bounds), n, k))
     tail = 0.0

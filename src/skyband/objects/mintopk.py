@@ -64,8 +64,8 @@ class MinTopk(Algorithm):
         start = np.full(1 if window.time else 0, -FOREVER)
         self.state = State(np.zeros(1, np.int64), none, NOTHING, NOTHING, NOTHING, none, NOTHING, NOTHING, start, start)
 
-    def update(self, rows: Rows, frontier: int) -> tuple[Emission, ...]:
-        self._make_room(rows)
+    def update(self, rows: Rows, frontier: int | Ints) -> tuple[Emission, ...]:
+        self.make_room(int(rows.key.max()) + 1 if rows.key.size else min(rows.score.size, 1))
         closings, closed, newest = self._closings(rows, frontier)
         ripe, still_open = self._ripe(self._pruned(rows), closings)
         state = self.state
@@ -80,10 +80,8 @@ class MinTopk(Algorithm):
     def result(self, query: TopK, k: int, last: int | None = None) -> Rankings:
         rows = self._everything()
         window = self.window
-        if window.time:
-            end = np.full(self._keys, window.first_end(int(self.state.newest[0])))
-        else:
-            end = -(-(self.state.newest + 1) // window.slide) * window.slide
+        end = self.state.newest // window.slide * window.slide + window.slide
+        end = np.broadcast_to(end, self._keys)
         start = end - (window.extent if last is None else last)
         rows = _select(rows, rows.time >= start[rows.key])
         order = ranking(rows.score, rows.time, rows.number)
@@ -131,6 +129,21 @@ class MinTopk(Algorithm):
                            state.open_score[turn], state.open_time[turn], state.open_number[turn],
                            closed, newest)  # fmt: skip
 
+    def renumber(self, number: Ints) -> None:
+        """Objects are numbered anew, in the same order: what was ``n`` is now ``number[n]``."""
+        state = self.state
+        self.state = state._replace(number=number[state.number], open_number=number[state.open_number])
+
+    def make_room(self, keys: int) -> None:
+        """Empty lists for partitions that are new, so that there are ``keys`` of them."""
+        state, new = self.state, keys - self._keys
+        if new > 0:
+            offset = np.append(state.offset, np.full(new, state.offset[-1]))
+            closed, newest = state.closed, state.newest
+            if not self.window.time:
+                closed, newest = np.append(closed, np.zeros(new, np.int64)), np.append(newest, np.full(new, -1))
+            self.state = state._replace(offset=offset, closed=closed, newest=newest)
+
     def check(self) -> None:
         state, spec = self.state, self._spec
         assert state.offset[0] == 0
@@ -149,17 +162,6 @@ class MinTopk(Algorithm):
     def _keys(self) -> int:
         return self.state.offset.size - 1
 
-    def _make_room(self, rows: Rows) -> None:
-        """Empty lists for partitions that are new."""
-        state = self.state
-        new = (int(rows.key.max()) + 1 if rows.key.size else min(rows.score.size, 1)) - self._keys
-        if new > 0:
-            offset = np.append(state.offset, np.full(new, state.offset[-1]))
-            closed, newest = state.closed, state.newest
-            if not self.window.time:
-                closed, newest = np.append(closed, np.zeros(new, np.int64)), np.append(newest, np.full(new, -1))
-            self.state = state._replace(offset=offset, closed=closed, newest=newest)
-
     def _pruned(self, rows: Rows) -> panes.Columns:
         """The top k of every partition and pane of the batch."""
         if rows.time.size or rows.key.size:
@@ -169,12 +171,10 @@ class MinTopk(Algorithm):
         return panes.Columns(NOTHING, rows.score[kept], kept + rows.t0, number)
 
     def _top_of_panes(self, rows: panes.Columns) -> panes.Columns:
-        order = panes.order_by_key_and_pane(rows, self._keys, self.window.pane)
-        if order.size:
-            rows = _select(rows, order)
-        return _select(rows, panes.prune(rows, self.window.pane, self.query.k, self._ties))
+        kept = panes.survivors(rows, self._keys, self.window.pane, self.query.k, self._ties)
+        return _select(rows, kept)
 
-    def _closings(self, rows: Rows, frontier: int) -> tuple[supertopk.Closings, Ints, Ints]:
+    def _closings(self, rows: Rows, frontier: int | Ints) -> tuple[supertopk.Closings, Ints, Ints]:
         """Which windows are due, and where every partition stands afterwards."""
         state = self.state
         if self.window.time:
@@ -182,6 +182,8 @@ class MinTopk(Algorithm):
             due = np.maximum(state.closed, frontier)
             return supertopk.Closings(state.closed, due, NOTHING, NOTHING, NOTHING), due, newest
         newest = state.newest.copy()
+        if isinstance(frontier, np.ndarray):
+            return self._closings_by_number(rows, frontier, newest)
         if rows.score.size and not rows.time.size and not rows.key.size:
             key, end, number = self._crossings(rows, newest)
         else:
@@ -190,6 +192,17 @@ class MinTopk(Algorithm):
         offset = np.concatenate([[0], np.cumsum(np.bincount(key, minlength=self._keys))])
         closings = supertopk.Closings(state.closed, newest + 1, offset, end[order], number[order])
         return closings, newest + 1, newest
+
+    def _closings_by_number(self, rows: Rows, frontier: Ints, newest: Ints) -> tuple[supertopk.Closings, Ints, Ints]:
+        """Rows of a sequence in any order, pruned already: windows close as far as all their numbers have come."""
+        if rows.score.size:
+            np.maximum.at(newest, _columns(rows).key if rows.key.size else 0, rows.spelled_out().time)
+        due = np.maximum(self.state.closed, frontier)
+        slides = due // self.window.slide - self.state.closed // self.window.slide
+        offset = np.append(0, np.cumsum(slides))
+        end = np.arange(offset[-1]) - np.repeat(offset[:-1], slides) + 1
+        end = (end + np.repeat(self.state.closed // self.window.slide, slides)) * self.window.slide
+        return supertopk.Closings(self.state.closed, due, offset, end, end * 0), due, newest
 
     def _crossings(self, rows: Rows, newest: Ints) -> tuple[Ints, Ints, Ints]:
         """:func:`panes.crossings` for one partition of consecutive numbers, by arithmetic."""
@@ -230,4 +243,5 @@ def _columns(rows: Rows) -> panes.Columns:
 
 
 def _select(rows: panes.Columns, which: Any) -> panes.Columns:
-    return panes.Columns(*(column[which] for column in rows))
+    key = rows.key[which] if rows.key.size else rows.key
+    return panes.Columns(key, rows.score[which], rows.time[which], rows.number[which])

@@ -53,8 +53,7 @@ class PreTopk(PerKey[State]):
         self, state: State, waiting: Rows, query: TopK, k: int, last: int | None
     ) -> tuple[int, Ints, Floats]:
         window = self.window
-        newest = max(int(state.meta[2]), int(waiting.time.max(initial=-FOREVER)))
-        end = window.first_end(newest) if window.time else -(-(newest + 1) // window.slide) * window.slide
+        end = window.first_end(self.newest if window.time else int(state.meta[2]))
         held = self._held(state)
         rows = held.join(waiting) if waiting.score.size else held
         rows = rows.take(np.flatnonzero(rows.time >= end - (window.extent if last is None else last)))

@@ -2,15 +2,17 @@
 
 import math
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skyband.errors import QueryError
 from skyband.kernels import scase as kernel
-from skyband.kernels.answers import Answers, no_answers
+from skyband.kernels.answers import Answers, Log
+from skyband.kernels.output import no_output
 from skyband.kernels.pst import Tree, middle
-from skyband.kernels.staircase import LATEST, Objects, Stairs
+from skyband.kernels.staircase import EARLIEST, LATEST, Objects, Stairs, place, put_off
 from skyband.objects.base import NOTHING, Changes, Emission, Floats, Ints, PerKey, Rankings, Rows, best
 from skyband.order import ranking
 from skyband.queries import TopK
@@ -39,10 +41,6 @@ class State(NamedTuple):
     ends: Ints
     meta: Ints
 
-    @classmethod
-    def of(cls, skyband: kernel.Skyband, answers: Answers, ends: Ints) -> "State":
-        return cls(*skyband.objects, *skyband.stairs, *skyband.tree, *answers, ends, skyband.meta)
-
     @property
     def skyband(self) -> kernel.Skyband:
         return kernel.Skyband(Objects(*self[:3]), Stairs(*self[3:7]), Tree(*self[7:11]), self.meta)
@@ -51,9 +49,24 @@ class State(NamedTuple):
     def answers(self) -> Answers:
         return Answers(*self[11:17])
 
+    @property
+    def size(self) -> int:
+        """How many objects are in S."""
+        return int(self.meta[kernel.SIZE])
+
+    def fitted(self, capacity: int, tree: bool, room: Ints) -> "State":
+        """The same with so much room in S, in the tree or not, and for the answer of each query."""
+        base = np.concatenate([NOTHING, [0], np.cumsum(room)])
+        lists = [np.zeros(base[-1], column.dtype) for column in self[11:14]]
+        for q in range(room.size):
+            for old, new in zip(self[11:14], lists, strict=True):
+                new[base[q] : base[q] + self.top_size[q]] = old[self.top_base[q] :][: self.top_size[q]]
+        return State(*(_sized(column, capacity) for column in self[:7]),
+                     *(_sized(column, capacity if tree else 0) for column in self[7:11]), *lists, base, *self[15:])  # fmt: skip
+
     def live(self) -> Rows:
         """The objects of S that have not expired, in rank order."""
-        used = np.flatnonzero(self.time[: self.meta[kernel.SIZE]] >= self.meta[kernel.FLOOR])
+        used = np.flatnonzero(self.time[: self.size] >= self.meta[kernel.FLOOR])
         return Rows(self.score[used], self.time[used], np.zeros(used.size, np.int64), self.number[used])
 
 
@@ -104,24 +117,57 @@ class SCase(PerKey[State]):
         # Rows ripen by the pane that all queries share.
         pane = math.gcd(*(w.pane for w in windows)) if self.window.hopping else None
         self.window = replace(self.window, extent=longest, every=pane)
+        self._tree = not self.window.hopping and bool((extent < longest).any())
         self._newest = 0
 
     def fresh(self) -> State:
-        count = len(self.queries)
-        return State.of(kernel.no_skyband(self._spec.K), no_answers(count), np.full(count, LATEST))
+        none, count = np.empty(0), len(self.queries)
+        meta = np.zeros(kernel.ENTRIES, np.int64)
+        meta[kernel.LIMIT] = put_off(0, self._spec.K)
+        meta[[kernel.NEWEST, kernel.FLOOR, kernel.DUE]] = EARLIEST
+        return State(none, NOTHING, NOTHING, none, NOTHING, NOTHING, NOTHING, none, NOTHING, NOTHING, none,
+                     none, NOTHING, NOTHING, np.zeros(count + 1, np.int64), np.zeros(count, np.int64),
+                     np.full(count, LATEST), np.full(count, LATEST), meta)  # fmt: skip
 
     def advance(self, state: State, rows: Rows, frontier: int) -> tuple[State, tuple[Emission, ...]]:
         # A read-only array is another type to the compiler.
         rows = Rows(*(np.require(column, requirements="CW") for column in rows[:4]), rows.t0, rows.n0)
-        if self.window.hopping:
-            skyband, out = kernel.hop(state.skyband, state.ends, self._spec, rows, frontier)
-            emission: Emission = Rankings.of(out)
-            answers = state.answers
-        else:
-            skyband, answers, log = kernel.arrive(state.skyband, state.answers, self._spec, rows)
+        state, emission = self._hop(state, rows, frontier) if self.window.hopping else self._arrive(state, rows)
+        if rows.score.size >= state.size:  # it costs no more than the batch did
+            kernel.tidy(state.skyband, self._spec)
+            state = self._fit(state, state.size)
+        return state, _apart(emission, len(self.queries))
+
+    def _arrive(self, state: State, rows: Rows) -> tuple[State, Changes]:
+        done, parts = 0, []
+        while not parts or done < rows.score.size:
+            state = self._roomy(state, rows.score.size - done)
+            room = 1000 + 4 * state.top_number.size
+            ints, none = (np.empty(room, np.int64) for _ in range(4)), np.zeros(1, np.int64)
+            log = Log(*(next(ints) for _ in range(3)), np.empty(room, np.int8), next(ints), np.empty(room), none)
+            done = kernel.arrive(state.skyband, state.answers, log, self._spec, rows, done)
             query, trigger, at, op, number, score = (column[: log.count[0]] for column in log[:6])
-            emission = Changes(trigger, at, query, op, number, score)
-        return State.of(skyband, answers, state.ends), _apart(emission, len(self.queries))
+            parts.append(Changes(trigger, at, query, op, number, score))
+        return state, parts[0] if len(parts) == 1 else Changes(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _hop(self, state: State, rows: Rows, frontier: int) -> tuple[State, Rankings]:
+        done, out = -1, no_output()
+        while done < rows.score.size:
+            done = max(0, done)
+            state = self._roomy(state, rows.score.size - done)
+            done, out = kernel.hop(state.skyband, state.ends, out, self._spec, rows, done, frontier)
+        return state, Rankings.of(out)
+
+    def _roomy(self, state: State, rows: int) -> State:
+        """The same with room for an object more, and for so many if they can all be in S."""
+        if state.size < state.score.size:
+            return state
+        return self._fit(state, max(2 * state.size, min(int(state.meta[kernel.LIMIT]), state.size + rows)) + 1)
+
+    def _fit(self, state: State, capacity: int) -> State:
+        # A list holds no more than S does, and for a moment one object more than it should.
+        room = np.where(self._spec.ties, capacity, np.minimum(self._spec.k, capacity)) + 1
+        return state.fitted(capacity, self._tree, room * (not self.window.hopping))
 
     def result(self, query: TopK, k: int, last: int | None = None) -> Rankings:
         if k > self._spec.K:
@@ -129,8 +175,9 @@ class SCase(PerKey[State]):
         if last is not None and last > self._spec.N:
             raise QueryError(f"last={last} exceeds {self._spec.N}, the longest window of the queries that share this "
                              "skyband")  # fmt: skip
-        for key, state in self.states.items():
-            self.states[key] = State.of(kernel.repay(state.skyband, self._spec), state.answers, state.ends)
+        if last is not None and last < self._spec.N and not self._tree:
+            self._tree = True  # from now on there is room for one
+            self.states = {key: self._fit(state, state.score.size) for key, state in self.states.items()}
         self._newest = max(
             [int(state.meta[kernel.NEWEST]) for state in self.states.values()]
             + [int(rows.time.max()) for rows in self.waiting.values()],
@@ -146,7 +193,12 @@ class SCase(PerKey[State]):
         newest = self._newest if window.hopping and window.time else int(state.meta[kernel.NEWEST])
         end = window.first_end(newest) if window.hopping else newest + 1
         start = end - (window.extent if last is None else last)
-        score, time, number = kernel.snapshot(state.skyband, k, ties, start)
+        room = state.size if ties else min(k, state.size)
+        answers = Answers(np.empty(room + 1), np.empty(room + 1, np.int64), np.empty(room + 1, np.int64),
+                          np.array([0, room + 1]), np.zeros(1, np.int64), np.zeros(1, np.int64))  # fmt: skip
+        kernel.answer(state.skyband, answers, 0, k, ties, start)
+        kernel.repay(state.skyband)
+        score, time, number = (column[: answers.size[0]] for column in answers[:3])
         rows = Rows(score, time, np.zeros(score.size, np.int64), number)
         if waiting.score.size:
             rows = rows.join(waiting.take(np.flatnonzero(waiting.time >= start)))
@@ -157,11 +209,12 @@ class SCase(PerKey[State]):
 
     def verify(self, state: State) -> None:
         meta = state.meta
-        objects = Objects(*(column[: meta[kernel.SIZE]] for column in state[:3]))
-        assert (ranking(*objects) == np.arange(meta[kernel.SIZE])).all(), "S is not in rank order"
-        assert meta[kernel.BAND] <= meta[kernel.SIZE] <= meta[kernel.LIMIT], "Algorithm 4 is overdue"
-        _verify_skyband(objects, Stairs(*(column[: meta[kernel.STEPS]] for column in state[3:7])),
-                        self._spec, pruned=meta[kernel.BAND] == meta[kernel.SIZE])  # fmt: skip
+        objects = Objects(*(column[: state.size] for column in state[:3]))
+        assert (ranking(*objects) == np.arange(state.size)).all(), "S is not in rank order"
+        assert meta[kernel.BAND] <= state.size <= meta[kernel.LIMIT], "Algorithm 4 is overdue"
+        steps = np.flatnonzero(state.stair_corner[: meta[kernel.STEPS]] >= meta[kernel.FLOOR])
+        _verify_skyband(objects, Stairs(*(column[steps] for column in state[3:7])),
+                        self._spec, pruned=meta[kernel.BAND] == state.size)  # fmt: skip
         if meta[kernel.NODES]:
             _verify_tree(state.skyband.tree, int(meta[kernel.NODES]))
             assert np.isin(objects.number, state.tree_number[: meta[kernel.USED]]).all(), "not in the tree nor behind it"
@@ -178,6 +231,13 @@ class SCase(PerKey[State]):
             part = slice(answers.base[q], answers.base[q] + answers.size[q])
             assert (answers.number[part].tolist() == number.tolist()), f"the answer of query {q} is wrong"
             assert answers.oldest[q] <= answers.time[part].min(initial=LATEST), "an object may expire unnoticed"
+
+
+def _sized(column: NDArray[Any], size: int) -> NDArray[Any]:
+    """The column cut off, or with zeros behind it."""
+    sized = np.zeros(size, column.dtype)
+    sized[: min(size, column.size)] = column[:size]
+    return sized
 
 
 def _apart(emission: Emission, queries: int) -> tuple[Emission, ...]:
@@ -204,7 +264,7 @@ def _verify_skyband(objects: Objects, stairs: Stairs, spec: kernel.Spec, pruned:
         assert np.count_nonzero(above >= time[i]) < spec.K, "S holds an object that K others dominate"
     assert (np.diff(stairs.corner) > 0).all(), "the staircase does not rise"
     for step in zip(*stairs, strict=True):
-        rank = kernel.place(*objects, (0, score.size), step[:3])
+        rank = place(*objects, 0, score.size, step[:3])
         above = time[: rank + 1]
         assert np.count_nonzero(above >= step[3]) >= spec.K, "the staircase cuts off too much"
         assert not pruned or np.count_nonzero(above > step[3]) < spec.K, "the staircase cuts off too little"

@@ -1,0 +1,183 @@
+"""``skyband demo``: a stream of trades, ranked on Spark before the user's eyes."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.live import Live
+from rich.markup import escape
+from typer import Option
+
+from skyband.cli.run import Master
+from skyband.cli.stream import LOOK, finish, spark_session, summary
+from skyband.cli.terminal import err, out, step, stop_signal
+from skyband.errors import SkybandError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from skyband.dashboard import Board, Ranking
+    from skyband.spark.watch import Watch
+
+EXAMPLES = """[bold]Examples[/]
+
+skyband demo
+
+skyband demo --seconds 10 --out demo
+
+[dim]# and then, for instance[/]
+
+skyband top demo/trades -k 3 --order-by "price * volume DESC" \\
+  --partition-by symbol --select "price, volume"
+"""
+
+SPEED = 60  # times the clock: a minute of event time in a second
+_PATIENCE = 20.0  # seconds for the last rows to get through
+
+
+def demo(
+    ctx: typer.Context,
+    seconds: Annotated[float, Option(min=1, help="How long the stream runs.")] = 30,
+    rate: Annotated[int, Option(min=100, help="Trades a second.")] = 50_000,
+    seed: Annotated[int, Option(help="Another number gives other trades.")] = 0,
+    directory: Annotated[
+        Path | None, Option("--out", help="Where trades and rankings are left; a temporary directory by default.")
+    ] = None,
+    master: Master = "local[*]",
+) -> None:
+    """Watch the ten largest trades of the last ten minutes change, on Spark.
+
+    Trades of an invented exchange come as small Parquet files at a steady
+    pace: some out of order, some far too late, some without a price. Event
+    time runs 60 times faster than the clock: a window closes every second.
+    """
+    from skyband.dashboard import Board
+    from skyband.datasets.replay import DISORDER, Replay
+    from skyband.queries import TopK
+    from skyband.spark import run, sources
+    from skyband.spark.watch import Progress, Watch
+    from skyband.windows import last
+
+    query = TopK(
+        k=10,
+        order_by="price * volume DESC",
+        window=last("10 minutes", every="1 minute", late=DISORDER),
+        select=("id", "ts", "symbol", "price", "volume"),
+    )
+    directory = _made(directory)
+    board = Board("The 10 largest trades of the last 10 minutes, every minute", SPEED, seconds, Progress())
+    answers = _Answers(directory / "rankings")
+    replay = Replay(directory / "trades", rate, SPEED, seed)
+    with spark_session(ctx, master) as spark:
+        with step(err, "Making the first trades"):
+            replay.write()
+        source = sources.source(f"parquet:{replay.directory}")
+        answer = run(sources.read(spark, source, query), query)
+        watch = Watch(sources.start(answer, sources.sink("memory:"), answers.take))
+        with stop_signal() as stop:
+            with step(err, "Warming up (Python workers start; the very first time they compile, for about a minute)"):
+                while watch.running and watch.poll().seen < replay.rows and not stop.wait(LOOK):
+                    pass
+            replay.start()
+            began = monotonic()
+            with _view(board, watch, answers) as look:
+                while watch.running and (now := monotonic() - began) < seconds and not stop.wait(LOOK):
+                    look(now)
+                replay.stop()
+                while watch.running and watch.poll().seen < replay.rows and not stop.wait(LOOK):
+                    look(monotonic() - began)
+                    if monotonic() - began > seconds + _PATIENCE:
+                        break
+            finish(watch, stop)
+            took = monotonic() - began
+    _report(board, watch, took, directory)
+
+
+class _Answers:
+    """Takes the micro-batches of the answer: each into a file of its own, and its windows to the display.
+
+    A batch that comes again after a failure writes the same file again.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._coming: SimpleQueue[Ranking] = SimpleQueue()
+
+    def take(self, number: int, rows: "pa.Table") -> None:
+        from pyarrow import parquet
+
+        from skyband.dashboard import rankings
+
+        if not rows.num_rows:
+            return
+        place = self.directory / f"batch={number}"
+        place.mkdir(parents=True, exist_ok=True)
+        parquet.write_table(rows, place / ".rows.parquet")
+        os.replace(place / ".rows.parquet", place / "rows.parquet")  # nobody reads half a file
+        for ranking in rankings(rows):
+            self._coming.put(ranking)
+
+    def windows(self, most: int | None = None) -> "Iterator[Ranking]":
+        """The windows that have closed since they were last asked for, or the first few of them."""
+        for _ in range(self._coming.qsize() if most is None else min(most, self._coming.qsize())):
+            yield self._coming.get()
+
+
+@contextmanager
+def _view(board: "Board", watch: "Watch", answers: _Answers) -> Iterator[Callable[[float], None]]:
+    """A function that shows how things stand, given the seconds since the beginning.
+
+    On a terminal a window is shown at a time, so that none that closed with others passes unseen; where there is none,
+    each window is a line.
+    """
+    from skyband.dashboard import line
+
+    if not out.is_terminal:
+
+        def say(elapsed: float) -> None:
+            board.update(watch.poll(), elapsed)
+            for window in answers.windows():
+                board.show(window)
+                out.print(line(window, board.progress), markup=False, soft_wrap=True)
+
+        yield say
+        return
+    with Live(board, console=out, screen=True, auto_refresh=False) as live:
+
+        def draw(elapsed: float) -> None:
+            board.update(watch.poll(), elapsed)
+            for window in answers.windows(1):
+                board.show(window)
+            live.refresh()
+
+        yield draw
+    for window in answers.windows():
+        board.show(window)
+    out.print(board)
+
+
+def _made(directory: Path | None) -> Path:
+    """The directory of the demonstration, which must be its own: Spark takes every file that it finds."""
+    if directory is None:
+        return Path(tempfile.mkdtemp(prefix="skyband-demo-"))
+    if directory.exists() and any(directory.iterdir()):
+        raise SkybandError(f"--out {directory} is not empty; name a directory that is, or one that does not exist yet")
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def _report(board: "Board", watch: "Watch", took: float, directory: Path) -> None:
+    place = escape(str(directory))
+    out.print(f"[bold]{board.windows}[/] windows, {summary(watch.progress, took)}", soft_wrap=True)
+    out.print(f"Their rankings are in {place}/rankings, the trades in {place}/trades.", soft_wrap=True)
+    out.print("Put another query to the trades, without Spark:", style="dim")
+    command = f'skyband top {place}/trades -k 1 --order-by "price * volume DESC" --partition-by symbol'
+    out.print(f"  {command}", soft_wrap=True)
+    out.print("Put one to a stream of your own:", style="dim")
+    out.print("  skyband run --help")

@@ -1,0 +1,143 @@
+"""The options that describe a query, the same for every command that takes one."""
+
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from skyband.errors import QueryError
+
+if TYPE_CHECKING:
+    from skyband.queries import Query
+    from skyband.windows import Window
+
+EVERYTHING = 1 << 40  # objects: the extent of a window that no file fills
+
+
+class Ties(StrEnum):
+    newest = "newest"
+    all = "all"
+
+
+def _option(text: str, *names: str) -> Any:
+    return Option(*names, help=text, rich_help_panel="The query")
+
+
+K = Annotated[int, _option("How many.", "--k", "-k")]
+OrderBy = Annotated[str | None, _option('What to rank by, as in SQL: "price * volume DESC".')]
+NearestTo = Annotated[str | None, _option('Or: a point to be near to, "x=0.2,y=0.7".')]
+Metric = Annotated[str, _option("Its distance: euclidean, manhattan, chebyshev, or the p of any Lp.")]
+Weights = Annotated[str | None, _option('A factor for some of its columns: "x=2".')]
+Last = Annotated[str | None, _option('The window: "10 minutes", or a number of rows.')]
+Every = Annotated[str | None, _option('How far it moves: "1 minute", or a number of rows; with each row by default.')]
+On = Annotated[str | None, _option("The event-time column; ts by default. For a window of rows: their number.")]
+Late = Annotated[str | None, _option('How late a row may come: "5 seconds"; not at all by default.')]
+PartitionBy = Annotated[list[str] | None, _option("Columns; each of their values gets a ranking of its own.")]
+Where = Annotated[str | None, _option('Which rows count, as in SQL: "price > 0".')]
+Select = Annotated[list[str] | None, _option('Columns to show: "symbol, price * 2 AS twice"; all by default.')]
+WhichTies = Annotated[Ties, _option("Of equal scores the newest, or all.")]
+Error = Annotated[float, _option("Above 0, the answer may be wrong with about this probability.")]
+Algorithm = Annotated[str, _option("The name of an algorithm; --explain tells which one is taken.")]
+Name = Annotated[str | None, _option("What the query is called.")]
+
+
+def _query(
+    k: K = 10,
+    order_by: OrderBy = None,
+    nearest_to: NearestTo = None,
+    metric: Metric = "euclidean",
+    weights: Weights = None,
+    last: Last = None,
+    every: Every = None,
+    on: On = None,
+    late: Late = None,
+    partition_by: PartitionBy = None,
+    where: Where = None,
+    select: Select = None,
+    ties: WhichTies = Ties.newest,
+    error: Error = 0.0,
+    algorithm: Algorithm = "auto",
+    name: Name = None,
+) -> "Query":
+    """The query that the options of a command describe; without ``--last`` over everything."""
+    from skyband.queries import Nearest, TopK
+
+    if (order_by is None) == (nearest_to is None):
+        raise QueryError("say what to rank by, with either --order-by or --nearest-to")
+    rest: dict[str, Any] = dict(
+        k=k, window=_window(last, every, on, late), partition_by=_items(partition_by), where=where,
+        select=_items(select) or None, ties=ties.value, error=error, algorithm=algorithm, name=name,
+    )  # fmt: skip
+    if nearest_to is not None:
+        factors = {} if weights is None else _values(weights, "--weights")
+        return Nearest(to=_values(nearest_to, "--nearest-to"), metric=_number(metric), weights=factors, **rest)
+    return TopK(order_by=order_by or "", **rest)
+
+
+def _window(last: str | None, every: str | None, on: str | None, late: str | None) -> "Window":
+    from skyband import windows
+
+    if last is None:
+        if every or on or late:
+            raise QueryError("--every, --on and --late describe a window: say how far it reaches with --last")
+        return windows.last(EVERYTHING, every=EVERYTHING)
+    extent, slide, delay = (int(text) if text and text.strip().isdecimal() else text for text in (last, every, late))
+    assert extent is not None
+    return windows.last(extent, every=slide, on=on, late=delay)
+
+
+def is_everything(query: "Query") -> bool:
+    """Whether no window was named."""
+    return query.window.extent == EVERYTHING and not query.window.time
+
+
+def _items(texts: list[str] | None) -> tuple[str, ...]:
+    """The parts of comma-separated lists; commas within brackets and quotes do not count.
+
+    >>> _items(["a, greatest(b, c) AS d", "e"])
+    ('a', 'greatest(b, c) AS d', 'e')
+    """
+    items, depth, quote = [""], 0, ""
+    for letter in ",".join(texts or ()):
+        quote = "" if letter == quote else quote or (letter if letter in "'\"" else "")
+        depth += 0 if quote else (letter == "(") - (letter == ")")
+        if letter == "," and not depth and not quote:
+            items.append("")
+        else:
+            items[-1] += letter
+    return tuple(item.strip() for item in items if item.strip())
+
+
+def _values(text: str, option: str) -> dict[str, float]:
+    """Columns and their values.
+
+    >>> _values("x=0.2, y=0.7", "--nearest-to")
+    {'x': 0.2, 'y': 0.7}
+    """
+    try:
+        return {name.strip(): float(value) for name, value in (part.split("=") for part in text.split(","))}
+    except ValueError:
+        raise QueryError(f'{option} {text!r} must give a number to each column, such as "x=0.2,y=0.7"') from None
+
+
+def _number(text: str) -> str | float:
+    with suppress(ValueError):
+        return float(text)
+    return text
+
+
+def takes_query(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command the options of :func:`_query`, and as its first argument the query they make."""
+    options = inspect.signature(_query).parameters
+    own = list(inspect.signature(command).parameters.values())[1:]
+
+    def run(**given: Any) -> None:
+        query = _query(**{name: given.pop(name) for name in options})
+        command(query, **given)
+
+    run.__signature__ = inspect.Signature([*own, *options.values()])  # type: ignore[attr-defined]
+    run.__doc__, run.__name__ = command.__doc__, command.__name__
+    return run

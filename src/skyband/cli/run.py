@@ -1,0 +1,132 @@
+"""``skyband run``: a query put to a stream, on Spark."""
+
+from enum import StrEnum
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from typer import Option
+
+from skyband.cli.query import is_everything, takes_query
+from skyband.cli.stream import follow, spark_session, summary
+from skyband.cli.terminal import Answers, err, out, stop_signal
+from skyband.errors import QueryError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from skyband.queries import Query
+
+EXAMPLES = """[bold]Examples[/]
+
+[dim]# rows that Spark makes by itself; Ctrl-C ends it[/]
+
+skyband run --from rate: --on timestamp --order-by "value % 1000 DESC" \\
+  -k 3 --last "10 seconds" --every "1 second"
+
+[dim]# the files of one directory into another, here those of skyband demo[/]
+
+skyband demo --seconds 10 --out demo
+
+skyband run --from parquet:demo/trades --to parquet:demo/answer --once \\
+  -k 5 --order-by "price * volume DESC" --last "10 minutes" \\
+  --every "1 minute" --late "2 seconds" --partition-by symbol
+
+[dim]# what would be done, and why[/]
+
+skyband run --from rate: --explain --on timestamp --last "1 minute" \\
+  --every "1 second" --order-by "value % 1000 DESC"
+"""
+
+
+class Emit(StrEnum):
+    """What the answer tells, as in :func:`skyband.spark.run`."""
+
+    final = "final"
+    changes = "changes"
+    latest = "latest"
+
+
+Source = Annotated[str, Option("--from", metavar="SOURCE", help="parquet:PATH, csv:PATH or json:PATH (a directory, "
+                               "file or glob), rate:, rate:ROWS a second, or socket:HOST:PORT.")]  # fmt: skip
+To = Annotated[
+    str, Option(metavar="SINK", help="console, memory: (shown when the stream ends), parquet:PATH or json:PATH.")
+]
+Checkpoint = Annotated[str | None, Option(metavar="DIR", help="A directory to go on from after a stop; "
+                                          "PATH/_checkpoint by default if the answer goes to files.")]  # fmt: skip
+Trigger = Annotated[
+    str | None, Option(metavar="TIME", help='The time between micro-batches: "10 seconds"; none by default.')
+]
+Once = Annotated[bool, Option("--once", help="Take what is there now, then stop.")]
+Wanted = Annotated[
+    Emit,
+    Option(
+        metavar="WHAT",
+        help="final: each window once; changes: each of them; latest: the ranking after each micro-batch.",
+    ),
+]
+Files = Annotated[int | None, Option(metavar="N", min=1, help="New files that a micro-batch takes at most.")]
+Master = Annotated[
+    str, Option(metavar="URL", help="Where Spark runs: all cores of this machine, or spark://HOST:7077.")
+]
+Explain = Annotated[bool, Option("--explain", help="Show what would be done, and why; then stop.")]
+
+
+@takes_query
+def run(
+    query: "Query",
+    ctx: typer.Context,
+    source: Source,
+    to: To = "console",
+    checkpoint: Checkpoint = None,
+    trigger: Trigger = None,
+    once: Once = False,
+    emit: Wanted = Emit.final,
+    max_files_per_trigger: Files = None,
+    master: Master = "local[*]",
+    explain: Explain = False,
+) -> None:
+    """Put a query to a stream, on Spark.
+
+    The answer has a row for each rank of each window. Where it does not go
+    to a terminal, its values are separated by tabs.
+    """
+    from skyband.plan import explain as explanation
+    from skyband.windows import duration
+
+    if explain:
+        out.print(explanation(query), markup=False, soft_wrap=True)
+        return
+    if is_everything(query):
+        raise QueryError('a stream needs a window: say how far it reaches with --last, such as "10 minutes" or 1000')
+    if trigger is not None:
+        duration(trigger, "trigger")
+    from skyband.spark import run as put
+    from skyband.spark import sources
+    from skyband.spark.watch import Watch
+
+    place, sink = sources.source(source), sources.sink(to)
+    coming: SimpleQueue[pa.Table] = SimpleQueue()
+    answers = Answers(query, at_end=sink.kind == "memory")
+
+    def show() -> None:
+        try:
+            while True:
+                answers.add(coming.get_nowait())
+        except Empty:
+            pass
+
+    with spark_session(ctx, master) as spark:
+        answer = put(sources.read(spark, place, query, max_files_per_trigger), query, emit.value)
+        mode: Literal["append", "update"] = "update" if emit is Emit.latest else "append"
+        began = monotonic()
+        stream = sources.start(answer, sink, lambda _, rows: coming.put(rows), mode, checkpoint, trigger, once)
+        watch = Watch(stream)
+        with stop_signal() as stop:
+            follow(watch, stop, show)
+        took = monotonic() - began
+    answers.end()
+    err.print(summary(watch.progress, took))
+    if watch.progress.late:
+        err.print("Rows that come later than --late allows are left out.", style="dim")

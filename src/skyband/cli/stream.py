@@ -1,0 +1,118 @@
+"""What the commands that run a stream have in common: Spark's beginning and end, and the line about how it fares."""
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import typer
+from rich.live import Live
+from rich.markup import escape
+from rich.spinner import Spinner
+
+from skyband.cli.terminal import err, out, step
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from skyband.spark.watch import Progress, Watch
+
+LOOK = 0.25  # seconds between two looks at a stream
+_SAY = 10.0  # seconds between two lines about it where there is no terminal
+
+
+@contextmanager
+def spark_session(ctx: typer.Context, master: str) -> "Iterator[SparkSession]":
+    """Spark, with its messages in a file that is kept, and named, only if something goes wrong."""
+    from skyband.spark.quiet import quiet_session
+    from skyband.spark.session import session
+
+    app = f"skyband {ctx.info_name}"
+    if ctx.find_root().params["debug"]:
+        with step(err, "Starting Spark (a few seconds)"):
+            spark = session(app, master)
+        try:
+            yield spark
+        finally:
+            spark.stop()
+        return
+    handle, name = tempfile.mkstemp(prefix="skyband-", suffix=".log")
+    os.close(handle)
+    log = Path(name)
+    try:
+        with step(err, "Starting Spark (a few seconds)"):
+            spark = quiet_session(app, master, log)
+        try:
+            yield spark
+        finally:
+            spark.stop()
+    except Exception:
+        if log.stat().st_size:
+            err.print(f"[dim]Spark's own messages are in {escape(name)}[/]")
+        else:
+            log.unlink()
+        raise
+    log.unlink()
+
+
+def follow(watch: "Watch", stop: threading.Event, each: Callable[[], None]) -> None:
+    """Say how a stream fares until it ends, or until it is told to; calls ``each`` at every look."""
+    from skyband.dashboard import status
+
+    with _line() as say:
+        while watch.running and not stop.wait(LOOK):
+            each()
+            say(status(watch.poll()))
+    finish(watch, stop)
+    each()
+
+
+def finish(watch: "Watch", stop: threading.Event) -> None:
+    """End a stream, and take in its last reports; a failure is raised unless the user was ending it anyway.
+
+    Ctrl-C reaches the Python workers too, which may fail before the stream has been told to stop.
+    """
+    watch.query.stop()
+    watch.poll()
+    if not stop.is_set():
+        watch.raise_failure()
+
+
+def summary(progress: "Progress", seconds: float) -> str:
+    """What a stream has done, in a line."""
+    from skyband.dashboard import size
+
+    rate = progress.seen / seconds if seconds else 0.0
+    return (
+        f"{progress.seen:,} rows in {seconds:.1f} s ({rate:,.0f} rows/s), {progress.late:,} late, "
+        f"{progress.invalid:,} invalid; state {size(progress.bytes)} for {progress.candidates:,} rows"
+    )
+
+
+@contextmanager
+def _line() -> Iterator[Callable[[str], None]]:
+    """A line that is always the newest one: on the terminal, or now and then where errors go."""
+    if not err.is_terminal:
+        yield _now_and_then()
+        return
+    # One console must do both where rows are shown on the same terminal, or the line would be left between them.
+    console = out if out.is_terminal else err
+    spinner = Spinner("dots", "waiting for rows")
+    with Live(spinner, console=console, transient=True, redirect_stdout=out.is_terminal, refresh_per_second=8):
+        yield lambda text: spinner.update(text=text)
+
+
+def _now_and_then() -> Callable[[str], None]:
+    due = monotonic() + _SAY
+
+    def say(text: str) -> None:
+        nonlocal due
+        if monotonic() >= due:
+            err.print(text)
+            due += _SAY
+
+    return say

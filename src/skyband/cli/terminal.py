@@ -1,0 +1,92 @@
+"""The two streams of the program, and saying on them what is going on."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from skyband.queries import Query
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def step(console: Console, text: str) -> Iterator[None]:
+    """Say at once what is being done and, on a terminal, how long it took."""
+    began = monotonic()
+    if not console.is_terminal:
+        console.print(f"{text} …")
+        yield
+        return
+    with console.status(f"{text} …"):
+        yield
+    console.print(f"[green]✓[/] {text} [dim]({monotonic() - began:.1f} s)[/]")
+
+
+@contextmanager
+def stop_signal() -> Iterator[threading.Event]:
+    """An event that Ctrl-C, or a request to terminate, sets; a second one interrupts at once."""
+    stop = threading.Event()
+
+    def heard(number: int, frame: Any) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class Answers:
+    """Shows the rows of an answer as they come, or all at the end: tables on a terminal, tab-separated lines elsewhere.
+
+    Args:
+        query: whose answer it is.
+        at_end: whether to wait for the end.
+    """
+
+    def __init__(self, query: "Query", at_end: bool = False) -> None:
+        self._partition_by = query.partition_by
+        self._at_end = at_end
+        self._kept: list[pa.Table] = []
+        self._header = True
+
+    def add(self, rows: "pa.Table") -> None:
+        from skyband.dashboard import in_order
+
+        if self._at_end:
+            self._kept.append(rows)
+        else:
+            self._show(in_order(rows, self._partition_by))
+
+    def end(self) -> None:
+        if self._kept:
+            import pyarrow as pa
+
+            self._at_end = False
+            self.add(pa.concat_tables(self._kept))
+
+    def _show(self, rows: "pa.Table") -> None:
+        from skyband.dashboard import SHOWN, as_lines, as_table
+
+        if not out.is_terminal:
+            for line in as_lines(rows, self._header):
+                out.out(line)
+            self._header = False
+            return
+        if rows.num_rows:
+            out.print(as_table(rows))
+        if rows.num_rows > SHOWN:
+            out.print(f"[dim]the last {SHOWN} of {rows.num_rows:,} rows; a pipe or --to gets them all[/]")

@@ -1,0 +1,32 @@
+"""A Spark session whose messages go to a file, so that they do not mix with what a program shows."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from skyband.spark.session import session
+
+
+def quiet_session(app: str, master: str, log: Path) -> SparkSession:
+    """A session as :func:`skyband.spark.session` makes it, but with the errors of Java and the workers in ``log``."""
+    with _errors_into(log):
+        return session(app, master)
+
+
+@contextmanager
+def _errors_into(log: Path) -> Iterator[None]:
+    """Processes started meanwhile write their errors to a file; this one goes on as before."""
+    ours, saved = sys.stderr, os.dup(2)
+    with open(log, "ab") as file:
+        os.dup2(file.fileno(), 2)
+    sys.stderr = open(saved, "w", buffering=1, encoding="utf-8")  # noqa: SIM115
+    try:
+        yield
+    finally:
+        os.dup2(saved, 2)
+        there, sys.stderr = sys.stderr, ours
+        there.close()

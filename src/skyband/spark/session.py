@@ -1,0 +1,160 @@
+"""Spark sessions that suit skyband: one made here, or one of the user's own put right as far as it still can be."""
+
+import logging
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from skyband.spark import java
+
+_log = logging.getLogger(__name__)
+
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_PARTITIONS = "spark.sql.shuffle.partitions"
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_LOG_SETTING = "-Dlog4j2.configurationFile="
+
+# Taken at run time, and left alone where the user has set them.
+_TUNING = {
+    # A batch then writes what it changed, not a snapshot of the whole state.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Spark's 10,000 rows keep a task busy with crossing to Python and back; beyond 100,000 nothing more is gained.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+}
+# Taken only when Spark starts.
+_START = {
+    "spark.python.worker.reuse": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+_LOOPBACK = "127.0.0.1"
+_NEAR = re.compile(r"local|spark://(127\.0\.0\.1|localhost):")  # masters all of whose processes run on this machine
+_RETRIES = 4  # what Spark allows a task on a cluster; a local master allows one attempt unless told otherwise
+
+
+def session(app: str = "skyband", master: str = "local[*]", **conf: object) -> SparkSession:
+    """A Spark session tuned for skyband; the one that is running already, if there is one.
+
+    Args:
+        app: the application's name.
+        master: ``"local[*]"`` for all cores of this machine, ``"local[4]"`` for four, ``"spark://host:7077"`` for a
+            cluster. With a master on this machine Spark listens on the loopback address only; with a local one it
+            repeats, as a cluster would, a task whose Python worker died.
+        conf: Spark settings, which win over skyband's own: ``session(**{"spark.ui.enabled": True})``.
+
+    Java is found by :func:`skyband.spark.java.ensure`, and Python workers run the interpreter of this process. Under
+    ``spark-submit``, which has chosen the master already, make the session yourself and :func:`configure` it.
+    """
+    near = _NEAR.match(master) is not None
+    settings = _START | _TUNING | {_PROVIDER: _ROCKSDB}
+    if near:
+        settings |= {"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK}
+    settings |= {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in conf.items()}
+    if _LOG_SETTING not in settings.get(_JAVA_OPTIONS, ""):
+        quiet = _LOG_SETTING + Path(__file__).with_name("log4j2.properties").as_uri()
+        settings[_JAVA_OPTIONS] = f"{settings.get(_JAVA_OPTIONS, '')} {quiet}".lstrip()
+    environment = {"PYSPARK_PYTHON": sys.executable}
+    if near:
+        environment["SPARK_LOCAL_IP"] = _LOOPBACK  # the web pages heed nothing else
+    if (directory := _numba_cache()) is not None:
+        environment["NUMBA_CACHE_DIR"] = directory
+        settings.setdefault("spark.executorEnv.NUMBA_CACHE_DIR", directory)
+    if SparkSession.getActiveSession() is None:
+        java.ensure()
+    builder = SparkSession.builder.appName(app).master(_retrying(master))
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with _set(environment):
+        spark = builder.getOrCreate()
+    configure(spark)
+    return spark
+
+
+def configure(spark: SparkSession) -> list[str]:
+    """Make a session fit for skyband as far as it can be while it runs; :func:`skyband.spark.run` does it by itself.
+
+    The RocksDB state store, which skyband's operators need, is always chosen. The rest is advice, and followed only
+    where the user has set nothing: changes instead of snapshots in checkpoints, larger Arrow batches, and as many
+    shuffle partitions as there are cores. (A checkpoint keeps the number of partitions it was begun with.)
+
+    Returns:
+        What is amiss and can only be set before Spark starts, a sentence each; it is also logged as warnings.
+    """
+    spark.conf.set(_PROVIDER, _ROCKSDB)
+    given = {row["key"] for row in spark.sql("SET").collect()}
+    context = spark.sparkContext
+    for key, value in {**_TUNING, _PARTITIONS: str(context.defaultParallelism)}.items():
+        if key not in given:
+            spark.conf.set(key, value)
+    amiss = list(_amiss(context))
+    for sentence in amiss:
+        _log.warning("%s", sentence)
+    return amiss
+
+
+def _amiss(context: SparkContext) -> Iterator[str]:
+    if context.getConf().get("spark.python.worker.reuse", "true") == "false":
+        yield (
+            "Spark starts a new Python worker for every task, which costs a second each: "
+            "set spark.python.worker.reuse=true before the session starts"
+        )
+    master = context.getConf().get("spark.master", "") or ""
+    if not master.startswith("local"):
+        return
+    if master != _retrying(master):
+        yield (
+            f"with master {master!r} a single lost Python worker ends the query: "
+            f"start Spark with {_retrying(master)!r}, which repeats a failed task"
+        )
+    worker = shutil.which(context.pythonExec)
+    if worker is None or Path(worker).parent != Path(sys.executable).parent:
+        yield (
+            f"Python workers run {worker or context.pythonExec}, not {sys.executable}, and may lack its packages: "
+            "set the environment variable PYSPARK_PYTHON before the session starts"
+        )
+
+
+def _retrying(master: str) -> str:
+    """A local master with a number of attempts a task.
+
+    >>> _retrying("local"), _retrying("local[*]"), _retrying("local[2,1]"), _retrying("spark://host:7077")
+    ('local[1,4]', 'local[*,4]', 'local[2,1]', 'spark://host:7077')
+    """
+    if master == "local":
+        return f"local[1,{_RETRIES}]"
+    return re.sub(r"^local\[([^,\]]+)\]$", rf"local[\1,{_RETRIES}]", master)
+
+
+def _numba_cache() -> str | None:
+    """Where workers keep compiled kernels if not beside their source: the directory Numba would choose here.
+
+    Numba goes there by itself in this process; a worker might not, since it may run without a home directory.
+    """
+    package = find_spec("skyband")
+    kernels = [Path(root, "kernels") for root in (package and package.submodule_search_locations) or ()]
+    if "NUMBA_CACHE_DIR" in os.environ or any(os.access(directory, os.W_OK) for directory in kernels):
+        return None
+    return str(java.cache().with_name("numba"))
+
+
+@contextmanager
+def _set(environment: dict[str, str]) -> Iterator[None]:
+    """Environment variables for what is started meanwhile; those that are set already stay as they are."""
+    added = {name: value for name, value in environment.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)

@@ -1,0 +1,187 @@
+"""Where rows come from and where the answer goes, as the command line writes them: ``parquet:PATH``, ``rate:`` …"""
+
+import glob
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StringType
+
+from skyband.errors import SkybandError
+from skyband.queries import Query
+from skyband.windows import duration
+
+FILES = ("parquet", "csv", "json")
+_READING: dict[str, dict[str, Any]] = {"csv": {"header": True, "inferSchema": True}}
+_RATE = 1000  # rows a second of ``rate:``
+
+Take = Callable[[int, pa.Table], None]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A source or a sink.
+
+    Attributes:
+        kind: what is before the first colon.
+        rest: what is after it: a path, a host and port, a number.
+    """
+
+    kind: str
+    rest: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.rest}"
+
+    @property
+    def remote(self) -> bool:
+        """Whether it is in a file system that only Spark can look into."""
+        return re.match(r"\w+://", self.rest) is not None
+
+
+def source(text: str) -> Place:
+    """Read what ``--from`` says; refuses what no stream can come from, before Spark is started.
+
+    >>> source("socket:localhost:9999")
+    Place(kind='socket', rest='localhost:9999')
+    """
+    place = Place(*text.partition(":")[::2])
+    if place.kind in FILES:
+        if not place.rest:
+            raise SkybandError(f"--from {text!r} names no path; write {place.kind}:PATH")
+        if not place.remote and not glob.glob(place.rest):
+            raise SkybandError(f"--from {text!r}: there is nothing at {place.rest}")
+    elif place.kind == "rate":
+        if place.rest and not (place.rest.isdecimal() and int(place.rest)):
+            raise SkybandError(f"--from {text!r}: write rate: or rate:ROWS, the number of rows a second")
+    elif place.kind == "socket":
+        host, _, port = place.rest.rpartition(":")
+        if not host or not port.isdecimal():
+            raise SkybandError(f"--from {text!r}: write socket:HOST:PORT")
+    else:
+        raise SkybandError(f"--from {text!r} is unknown; it is parquet:PATH, csv:PATH, json:PATH, rate: or "
+                           "socket:HOST:PORT")  # fmt: skip
+    return place
+
+
+def sink(text: str) -> Place:
+    """Read what ``--to`` says.
+
+    >>> sink("console")
+    Place(kind='console', rest='')
+    """
+    place = Place(*text.partition(":")[::2])
+    if place.kind in ("console", "memory") and not place.rest:
+        return place
+    if place.kind in ("parquet", "json") and place.rest:
+        return place
+    raise SkybandError(f"--to {text!r} is unknown; it is console, memory:, parquet:PATH or json:PATH")
+
+
+def read(spark: SparkSession, place: Place, query: Query, files: int | None = None) -> DataFrame:
+    """The stream of rows from a source, with the event time of the query as a timestamp.
+
+    Args:
+        spark: the session.
+        place: what :func:`source` gave. The columns of files are those of the files that are there now.
+        query: whose event-time column is made a timestamp if it is text.
+        files: how many new files a micro-batch takes at most.
+    """
+    if place.kind == "rate":
+        return spark.readStream.format("rate").option("rowsPerSecond", place.rest or _RATE).load()
+    if place.kind == "socket":
+        host, _, port = place.rest.rpartition(":")
+        reader = spark.readStream.format("socket").option("host", host).option("port", port)
+        return reader.option("includeTimestamp", True).load()
+    options = dict(_READING.get(place.kind, {}))
+    path = place.rest
+    if not place.remote and Path(path).is_file():  # Spark's file source knows directories and globs only
+        options["pathGlobFilter"] = re.sub(r"([][*?{}\\])", r"\\\1", Path(path).name)
+        path = str(Path(path).parent)
+    try:
+        there = spark.read.format(place.kind).options(**options).load(path)
+    except AnalysisException as error:
+        raise SkybandError(f"--from {str(place)!r}: there are no {place.kind} files to take the columns from "
+                           f"({_first_line(error)})") from error  # fmt: skip
+    reader = spark.readStream.format(place.kind).options(**options).schema(there.schema)
+    if files is not None:
+        reader = reader.option("maxFilesPerTrigger", files)
+    return _timed(reader.load(path), there, place, query)
+
+
+def start(
+    answer: DataFrame,
+    place: Place,
+    take: Take,
+    mode: Literal["append", "update"] = "append",
+    checkpoint: str | None = None,
+    trigger: str | None = None,
+    once: bool = False,
+) -> StreamingQuery:
+    """Set a stream going towards a sink.
+
+    Args:
+        answer: what :func:`skyband.spark.run` returned.
+        place: what :func:`sink` gave. Files are written by Spark, exactly once, and their checkpoint is beside them in
+            ``_checkpoint`` unless another is named; the other sinks get every micro-batch through ``take``.
+        take: is given the number of a micro-batch and its rows; the same batch may come twice after a crash.
+        mode: ``"update"`` for ``emit="latest"``.
+        checkpoint: the directory to go on from and to write to.
+        trigger: the time between micro-batches, such as ``"10 seconds"``; as fast as they can if None.
+        once: take what is there now, then stop.
+    """
+    writer = answer.writeStream.outputMode(mode)
+    if place.kind in FILES:
+        if mode == "update":
+            raise SkybandError(f"--to {str(place)!r} cannot follow --emit latest: files are only added to, and the "
+                               "latest ranking replaces the one before; write to console, or emit final")  # fmt: skip
+        checkpoint = checkpoint or f"{place.rest.rstrip('/')}/_checkpoint"
+        _refuse_leftovers(answer.sparkSession, place, checkpoint)
+        writer = writer.format(place.kind).option("path", place.rest)
+    else:
+        writer = writer.foreachBatch(lambda frame, number: take(number, frame.toArrow()))
+    if checkpoint is not None:
+        writer = writer.option("checkpointLocation", checkpoint)
+    if once:
+        writer = writer.trigger(availableNow=True)
+    elif trigger is not None:
+        writer = writer.trigger(processingTime=f"{duration(trigger, 'trigger') // 1000} milliseconds")
+    return writer.start()
+
+
+def _timed(stream: DataFrame, there: DataFrame, place: Place, query: Query) -> DataFrame:
+    """The stream with its event time as a timestamp, if it is text that can be read as such."""
+    name = query.window.on
+    if not query.window.time or name not in there.columns or not isinstance(there.schema[name].dataType, StringType):
+        return stream
+    column = col(f"`{name}`")
+    time = column.try_cast("timestamp")
+    wrong = there.where(column.isNotNull() & time.isNull()).select(column).head()
+    if wrong is not None:
+        raise SkybandError(f"--from {str(place)!r}: {name} = {wrong[0]!r} is not a time; write times as "
+                           "2024-12-31 23:59:59.5, or name the column that has them with --on")  # fmt: skip
+    return stream.withColumn(name, time)
+
+
+def _refuse_leftovers(spark: SparkSession, place: Place, checkpoint: str) -> None:
+    """Spark leaves out batches whose numbers the directory has already, even if they are those of another stream."""
+    if _exists(spark, f"{place.rest}/_spark_metadata") and not _exists(spark, checkpoint):
+        raise SkybandError(f"--to {str(place)!r} has the answer of another stream: its checkpoint is not {checkpoint}; "
+                           "name that one with --checkpoint, or another directory with --to")  # fmt: skip
+
+
+def _exists(spark: SparkSession, path: str) -> bool:
+    context: Any = spark.sparkContext  # Hadoop's own view, as the path may be in any file system
+    where = context._jvm.org.apache.hadoop.fs.Path(path)
+    return bool(where.getFileSystem(context._jsc.hadoopConfiguration()).exists(where))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]

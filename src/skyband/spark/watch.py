@@ -1,0 +1,92 @@
+"""A running stream as a program sees it: how far it is, how fast, what it left out, and why it ended."""
+
+import re
+import time
+from collections import deque
+from dataclasses import dataclass, replace
+
+from pyspark.errors import PySparkException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from skyband.errors import SkybandError
+from skyband.spark.run import METRICS
+
+_SPAN = 5.0  # seconds over which the rate is taken
+_OURS = re.compile(r"skyband\.errors\.(?:\w+): ([^\n]+)")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a stream has done since it was started here.
+
+    Attributes:
+        batches: micro-batches done.
+        seen, late, invalid: rows taken in, and among them those left out.
+        candidates, bytes: objects and bytes of state held, over all shards.
+        rate: rows a second, lately.
+    """
+
+    batches: int = 0
+    seen: int = 0
+    late: int = 0
+    invalid: int = 0
+    candidates: int = 0
+    bytes: int = 0
+    rate: float = 0.0
+
+
+class Watch:
+    """Follows one streaming query."""
+
+    def __init__(self, query: StreamingQuery) -> None:
+        self.query = query
+        self.progress = Progress()
+        self._known: deque[tuple[int, str]] = deque(maxlen=1000)  # more than Spark remembers
+        self._marks: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
+
+    @property
+    def running(self) -> bool:
+        return bool(self.query.isActive)
+
+    def poll(self) -> Progress:
+        """Takes in what Spark has reported since the last call, which should be well under a hundred batches ago."""
+        for report in self.query.recentProgress:
+            # While it waits for rows, Spark reports under the number that the next batch will have.
+            if (mark := (report.batchId, report.timestamp)) in self._known:
+                continue
+            self._known.append(mark)
+            counts = next((row for name, row in report.observedMetrics.items() if name.split()[0] == METRICS), None)
+            if counts is None:
+                continue
+            self.progress = replace(
+                self.progress,
+                batches=self.progress.batches + 1,
+                **{name: getattr(self.progress, name) + (counts[name] or 0) for name in ("seen", "late", "invalid")},
+                **{name: counts[name] or 0 for name in ("candidates", "bytes")},
+            )
+        self.progress = replace(self.progress, rate=self._rate())
+        return self.progress
+
+    def raise_failure(self) -> None:
+        """If the stream ended by an error, raise it in one sentence."""
+        if (error := self.query.exception()) is not None:
+            raise SkybandError(reason(error)) from error
+
+    def _rate(self) -> float:
+        now = time.monotonic()
+        self._marks.append((now, self.progress.seen))
+        while len(self._marks) > 2 and self._marks[1][0] < now - _SPAN:
+            self._marks.popleft()
+        (began, before), (_, after) = self._marks[0], self._marks[-1]
+        return (after - before) / max(now - began, 1e-3)
+
+
+def reason(error: Exception) -> str:
+    """The one sentence of an error of Spark's that tells what was wrong: skyband's own if there is one in it."""
+    text = error.getMessage() or "" if isinstance(error, PySparkException) else ""
+    text = f"{text}\n{error}"
+    if ours := _OURS.search(text):
+        return ours[1]
+    line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+    line = re.sub(r"^\[\w+(?:\.\w+)*\] (?:Query \[.*?\] terminated with exception: )?", "", line)
+    return re.sub(r"\s*SQLSTATE: \w+\s*$", "", line)

@@ -1,0 +1,24 @@
+"""One tuned Spark session for all tests of this directory."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql import SparkSession
+
+from skyband.spark.session import session
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    scratch: Path = tmp_path_factory.mktemp("spark")
+    running = session(
+        "skyband tests",
+        "local[2]",
+        **{"spark.local.dir": scratch, "spark.sql.warehouse.dir": scratch / "warehouse"},
+    )
+    yield running
+    running.stop()

@@ -1,0 +1,173 @@
+"""Sessions made by skyband, and sessions of the user's own."""
+
+import doctest
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from inspect import cleandoc
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark import SparkContext, TaskContext
+from pyspark.sql import SparkSession
+
+from skyband.spark import session as module
+
+
+def python(job: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a process, and so in a Spark, of its own."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
+    return subprocess.run(
+        [sys.executable, "-c", cleandoc(job)], env=inherited | environment, capture_output=True, text=True, timeout=300
+    )
+
+
+def test_docstrings() -> None:
+    assert doctest.testmod(module).failed == 0
+
+
+def test_settings(spark: SparkSession) -> None:
+    expected = {
+        "spark.sql.streaming.stateStore.providerClass": module._ROCKSDB,
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+    }
+    assert {key: spark.conf.get(key) for key in expected} == expected
+    assert spark.sparkContext.uiWebUrl is None
+    assert module.configure(spark) == []
+
+
+def test_the_running_session_is_returned(spark: SparkSession) -> None:
+    assert module.session().sparkContext is spark.sparkContext
+
+
+def test_workers_run_this_interpreter(spark: SparkSession) -> None:
+    def interpreter(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield pa.record_batch({"path": [sys.executable]})
+
+    [row] = spark.range(1).coalesce(1).mapInArrow(interpreter, "path string").collect()
+    assert row.path == sys.executable
+
+
+def test_a_lost_worker_is_replaced(spark: SparkSession) -> None:
+    def deadly(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        if context is not None and context.attemptNumber() == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield from batches
+
+    assert spark.range(10).mapInArrow(deadly, "id long").count() == 10
+
+
+def test_state_goes_to_rocksdb(spark: SparkSession, tmp_path: Path) -> None:
+    for low in (0, 100):
+        spark.range(low, low + 100).write.mode("append").parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
+    query = (
+        stream.groupBy((stream.id % 10).alias("digit"))
+        .count()
+        .writeStream.outputMode("complete")
+        .format("memory")
+        .queryName("digits")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    assert {row["count"] for row in spark.table("digits").collect()} == {20}
+    [operator] = json.loads(query.lastProgress.json)["stateOperators"]
+    assert operator["numRowsTotal"] == 10
+    assert operator["customMetrics"]["rocksdbPutCount"] > 0
+    assert list(tmp_path.glob("checkpoint/state/0/*/*.changelog"))
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp6").exists(), reason="reads Linux's tables of sockets")
+def test_spark_listens_on_the_loopback_address_only(spark: SparkSession) -> None:
+    assert SparkContext._gateway is not None
+    process = Path("/proc", str(SparkContext._gateway.proc.pid), "fd")
+    inodes = {link.name for link in (Path(os.readlink(handle)) for handle in process.iterdir())}
+    listening = []
+    for table in ("tcp", "tcp6"):
+        for line in Path("/proc/net", table).read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == "0A" and f"socket:[{inode}]" in inodes:
+                listening.append(local.split(":")[0])
+    assert listening
+    # 127.0.0.1, alone and as an IPv6 address, in the byte order of this machine
+    assert set(listening) <= {"0100007F", "0000000000000000FFFF00000100007F"}
+
+
+def test_a_session_of_the_users_own() -> None:
+    done = python(
+        """
+        import json
+        from pyspark.sql import SparkSession
+        from skyband.spark.session import configure
+
+        spark = (
+            SparkSession.builder.master("local[2]")
+            .config("spark.ui.enabled", False)
+            .config("spark.python.worker.reuse", False)
+            .config("spark.sql.execution.arrow.maxRecordsPerBatch", 5000)
+            .getOrCreate()
+        )
+        spark.conf.set("spark.sql.shuffle.partitions", 7)
+        zone = spark.conf.get("spark.sql.session.timeZone")
+        amiss = configure(spark)
+        assert spark.conf.get("spark.sql.session.timeZone") == zone
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "7"
+        assert spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") == "5000"
+        assert spark.conf.get("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled") == "true"
+        assert spark.conf.get("spark.sql.streaming.stateStore.providerClass").endswith("RocksDBStateStoreProvider")
+        print(json.dumps(amiss))
+        spark.stop()
+        """,
+        PYSPARK_PYTHON="/nowhere/python",
+    )
+    assert done.returncode == 0, done.stderr
+    reuse, retries, interpreter = json.loads(done.stdout)
+    assert "spark.python.worker.reuse=true" in reuse
+    assert "'local[2,4]'" in retries
+    assert "PYSPARK_PYTHON" in interpreter and "/nowhere/python" in interpreter
+    assert reuse in done.stderr  # logged, too
+
+
+def test_a_session_is_quiet_and_leaves_the_environment_alone() -> None:
+    done = python(
+        """
+        import os
+        from skyband.spark.session import session
+
+        own = {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.driver.extraJavaOptions": "-Dskyband.test=yes"}
+        spark = session(app="quiet", master="local[1]", **own)
+        assert not os.environ.keys() & {"PYSPARK_PYTHON", "SPARK_LOCAL_IP"}
+        assert spark.sparkContext.appName == "quiet"
+        assert spark.sparkContext.master == "local[1,4]"
+        assert spark.sparkContext._jvm.System.getProperty("skyband.test") == "yes"
+        assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+        print(spark.range(5).mapInArrow(lambda batches: batches, "id long").count())
+        spark.stop()
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "5\n"
+    noise = [line for line in done.stderr.splitlines() if "incubator modules" not in line]  # the Java runtime's own
+    assert noise == []
+
+
+def test_kernels_are_cached_where_workers_can_write(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(os, "access", lambda path, mode: True)
+    assert module._numba_cache() is None
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert module._numba_cache() == str(tmp_path / "numba")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "mine"))
+    assert module._numba_cache() is None
