@@ -43,7 +43,7 @@ def in_order(answer: pa.Table, partition_by: Sequence[str]) -> pa.Table:
 def as_table(answer: pa.Table) -> Table:
     """The newest rows of an answer for people; a line between windows, whose start goes without saying."""
     answer = answer.slice(max(0, answer.num_rows - SHOWN))
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
     columns = []
     for name in answer.column_names:
         if name != "window_start":
@@ -76,16 +76,14 @@ def as_lines(answer: pa.Table, header: bool) -> Iterator[str]:
 def cell(value: Any) -> str:
     """A value as short as it can be read.
 
-    >>> cell(6894702.0), cell(0.1234567), cell(None), cell(12300)
-    ('6,894,702.00', '0.123457', '', '12,300')
+    >>> cell(999839.9999999999), cell(0.1 + 0.2), cell(None), cell(12300)
+    ('999840', '0.3', '', '12300')
     """
     if value is None:
         return ""
     if isinstance(value, datetime):
         return value.isoformat(" ", "seconds" if not value.microsecond else "milliseconds").split("+")[0]
-    if isinstance(value, float):
-        return f"{value:,.2f}" if 100 <= abs(value) < 1e15 else f"{value:.6g}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def _plain(value: Any) -> str:

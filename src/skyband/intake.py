@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skyband import scoring
@@ -13,12 +12,11 @@ from skyband.errors import QueryError
 from skyband.expressions import find_column
 from skyband.kernels.intake import count_nan, number_objects
 from skyband.keys import Keys
-from skyband.objects.base import FOREVER, NOTHING, Floats, Ints, Rows
+from skyband.objects.base import NOTHING, Floats, Ints, Rows
+from skyband.positions import FOREVER, positions
 from skyband.queries import TopK
-from skyband.windows import Window
 
 Batch = Any  # pa.Table | pa.RecordBatch | pandas.DataFrame | Mapping[str, ArrayLike]
-SECOND = 1_000_000
 
 
 def as_table(batch: Batch) -> pa.Table:
@@ -244,63 +242,6 @@ class Intake:
         names = [name for name in table.column_names if not name.startswith("__")]
         rows = Rows(score[order], time[order], key[order] if self.keys is not None else NOTHING, n0=first)
         return Ready(rows, table.select(names).take(pa.array(order)), 0)
-
-
-def positions(column: pa.ChunkedArray, time: bool) -> Ints:
-    """Microseconds since the epoch, or sequence numbers; -FOREVER for NULL (and NaN)."""
-    kind = column.type
-    if not time:
-        if not pa.types.is_integer(kind):
-            raise QueryError(f"the sequence column is of type {kind}; it must be whole numbers")
-        return _filled(column.cast(pa.int64()))
-    if pa.types.is_timestamp(kind):
-        values = _filled(column.cast(pa.int64()))
-        scale = {"s": SECOND, "ms": 1_000, "us": 1, "ns": -1_000}[kind.unit]
-        if scale == 1:
-            return values
-        scaled = values * scale if scale > 0 else values // -scale
-        return np.where(values == -FOREVER, values, scaled)
-    if pa.types.is_date(kind):
-        return positions(column.cast(pa.timestamp("us")), True)
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        seconds = np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan), np.float64)
-        bad = ~np.isfinite(seconds)
-        seconds = np.where(bad, 0, seconds)
-        if np.abs(seconds).max(initial=0) * SECOND >= FOREVER:
-            raise QueryError(f"event time {np.abs(seconds).max():.0f} is too large for seconds since the epoch; "
-                             "convert the column to a timestamp")  # fmt: skip
-        return np.where(bad, -FOREVER, np.round(seconds * SECOND)).astype(np.int64)
-    raise QueryError(f"the event-time column is of type {kind}; it must be a timestamp, a date, or seconds since the "
-                     "epoch as a number")  # fmt: skip
-
-
-def position_type(kind: pa.DataType | None, window: Window) -> pa.DataType:
-    """The type of window bounds: that of the event-time column where it can hold them, else the next finer one."""
-    if kind is None or not window.time:
-        return pa.int64()
-    lengths = window.extent, window.every or window.extent
-    if pa.types.is_timestamp(kind):
-        fits = all(length % {"s": SECOND, "ms": 1_000}.get(kind.unit, 1) == 0 for length in lengths)
-        return kind if fits else pa.timestamp("us", kind.tz)
-    if pa.types.is_integer(kind):
-        return pa.int64() if all(length % SECOND == 0 for length in lengths) else pa.float64()
-    return pa.timestamp("us") if pa.types.is_date(kind) else pa.float64()
-
-
-def spelled(position: Ints, kind: pa.DataType, time: bool) -> pa.Array:
-    """Positions as values of :func:`position_type`."""
-    if not time:
-        return pa.array(position)
-    if pa.types.is_timestamp(kind):
-        scaled = position * 1_000 if kind.unit == "ns" else position // {"s": SECOND, "ms": 1_000, "us": 1}[kind.unit]
-        return pa.array(scaled).cast(kind)
-    return pa.array(position // SECOND if pa.types.is_integer(kind) else position / SECOND)
-
-
-def _filled(column: pa.ChunkedArray) -> Ints:
-    if column.null_count:
-        column = pc.fill_null(column, -FOREVER)
-    return column.to_numpy()
 
 
 def _where(mask: NDArray[np.bool_], table: pa.Table, score: Floats, time: Ints) -> tuple[pa.Table, Floats, Ints]:

@@ -23,7 +23,8 @@ class Codes:
         if new.size:
             codes[new] = np.arange(len(self.values), len(self.values) + new.size)
             self.values = pa.concat_arrays([self.values, batch.dictionary.take(pa.array(new))])
-        return codes[batch.indices.to_numpy(zero_copy_only=False)]
+        coded: Ints = codes[batch.indices.to_numpy(zero_copy_only=False)]
+        return coded
 
 
 class Keys:

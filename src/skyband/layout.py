@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from skyband import scoring
 from skyband.errors import QueryError
-from skyband.intake import position_type, spelled
 from skyband.objects.base import Changes, Floats, Ints
+from skyband.positions import position_type, spelled
 from skyband.queries import TopK
 
 _OPS = pa.array(["-", "+"])

@@ -105,7 +105,8 @@ class Monitor:
 
     def dumps(self) -> bytes:
         """The whole state as bytes, for :meth:`loads`."""
-        metas, arrays = [], {}
+        metas: list[dict[str, Any]] = []
+        arrays: dict[str, NDArray[Any]] = {}
         for i, pipeline in enumerate(self.pipelines):
             meta, part = pipeline.save()
             metas.append(meta)
@@ -171,4 +172,4 @@ def _length(last: int | str | timedelta, query: TopK) -> int:
         return duration(last, "last")
     if isinstance(last, bool) or not hasattr(last, "__index__"):
         raise QueryError(f"last={last!r} must be a number of objects, as the window is one")
-    return int(last)  # type: ignore[arg-type]
+    return int(last)

@@ -50,7 +50,8 @@ class RowStore:
         # Many look-ups in a dense range: a table of places beats a search for each.
         place = np.empty(span, np.int64)
         place[self.number - self.number[0]] = np.arange(self.number.size)
-        return place[np.clip(number - self.number[0], 0, span - 1)]
+        found: Ints = place[np.clip(number - self.number[0], 0, span - 1)]
+        return found
 
 
 def table_to_bytes(table: pa.Table) -> NDArray[np.uint8]:

@@ -167,7 +167,7 @@ def _length(value: Length, field: str, time: bool, least: int = 1) -> int:
         if isinstance(value, bool) or not hasattr(value, "__index__"):
             raise QueryError(f"{field}={value!r} must be a whole number of objects"
                              + (" or a duration" if field == "extent" else ", as the extent is one"))  # fmt: skip
-        size = int(value)  # type: ignore[arg-type]
+        size = int(value)
     if size < least:
         raise QueryError(f"{field}={value!r} must be at least {least}{' microsecond' if time else ''}")
     return size

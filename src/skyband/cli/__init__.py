@@ -4,13 +4,13 @@ Whatever takes long to import is imported where it is used, so that ``--help`` a
 no Spark.
 """
 
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from typer.core import TyperGroup
 
+from skyband import __version__
 from skyband.cli import demo, run, top
 from skyband.cli.terminal import err, out
 from skyband.errors import SkybandError
@@ -54,7 +54,7 @@ app.command(epilog=top.EXAMPLES)(top.top)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        out.print(f"skyband {version('skyband')}")
+        out.print(f"skyband {__version__}")
         raise typer.Exit
 
 

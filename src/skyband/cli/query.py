@@ -94,6 +94,13 @@ def is_everything(query: "Query") -> bool:
     return query.window.extent == EVERYTHING and not query.window.time
 
 
+def explained(query: "Query") -> str:
+    """What will be done for a query, and why."""
+    from skyband.plan import explain
+
+    return explain(query).replace(f"the last {EVERYTHING} every {EVERYTHING}", "all rows")
+
+
 def _items(texts: list[str] | None) -> tuple[str, ...]:
     """The parts of comma-separated lists; commas within brackets and quotes do not count.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Option
 
-from skyband.cli.query import is_everything, takes_query
+from skyband.cli.query import explained, is_everything, takes_query
 from skyband.cli.stream import follow, spark_session, summary
 from skyband.cli.terminal import Answers, err, out, stop_signal
 from skyband.errors import QueryError
@@ -92,11 +92,10 @@ def run(
     The answer has a row for each rank of each window. Where it does not go
     to a terminal, its values are separated by tabs.
     """
-    from skyband.plan import explain as explanation
     from skyband.windows import duration
 
     if explain:
-        out.print(explanation(query), markup=False, soft_wrap=True)
+        out.print(explained(query), markup=False, soft_wrap=True)
         return
     if is_everything(query):
         raise QueryError('a stream needs a window: say how far it reaches with --last, such as "10 minutes" or 1000')

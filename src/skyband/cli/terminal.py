@@ -81,12 +81,14 @@ class Answers:
     def _show(self, rows: "pa.Table") -> None:
         from skyband.dashboard import SHOWN, as_lines, as_table
 
+        if not rows.num_rows:
+            return
         if not out.is_terminal:
             for line in as_lines(rows, self._header):
-                out.out(line)
+                print(line, file=out.file)  # as it is: rich would turn tabs into spaces
+            out.file.flush()
             self._header = False
             return
-        if rows.num_rows:
-            out.print(as_table(rows))
+        out.print(as_table(rows))
         if rows.num_rows > SHOWN:
             out.print(f"[dim]the last {SHOWN} of {rows.num_rows:,} rows; a pipe or --to gets them all[/]")

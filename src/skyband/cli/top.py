@@ -1,5 +1,6 @@
 """``skyband top``: a query put to a file, in this process."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from skyband.cli.query import is_everything, takes_query
+from skyband.cli.query import explained, is_everything, takes_query
 from skyband.cli.terminal import Answers, err, out
 from skyband.errors import SkybandError
 
@@ -53,10 +54,9 @@ def top(
     taken for a stream, in their order.
     """
     from skyband.monitor import Monitor
-    from skyband.plan import explain as explanation
 
     if explain:
-        out.print(explanation(query), markup=False, soft_wrap=True)
+        out.print(explained(query), markup=False, soft_wrap=True)
         return
     monitor = Monitor(query)
     batches = _read(*_found(file), query)
@@ -117,9 +117,9 @@ def _timed(table: "pa.Table", query: "Query") -> "pa.Table":
         try:
             return table.set_column(table.column_names.index(name), name, column.cast(kind))
         except pa.ArrowInvalid as error:
-            wrong = error
-    raise SkybandError(f"column {name} does not hold times, such as 2024-12-31 23:59:59.5 ({wrong}); name the column "
-                       "that does with --on") from None  # fmt: skip
+            wrong = re.search(r"string: ('.*?')", str(error))
+    raise SkybandError(f"{name} = {wrong[1] if wrong else '?'} is not a time; write times as 2024-12-31 23:59:59.5, or "
+                       "name the column that has them with --on")  # fmt: skip
 
 
 @contextmanager

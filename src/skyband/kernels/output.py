@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 
 
 class Output(NamedTuple):
-    """Closed windows, block by block; the first ``count`` = (blocks, rows) entries are in use."""
+    """Closed windows, block by block; the first ``used`` = (blocks, rows) entries are in use."""
 
     end: Ints
     key: Ints
@@ -19,7 +19,7 @@ class Output(NamedTuple):
     offset: Ints
     number: Ints
     score: Floats
-    count: Ints
+    used: Ints
 
 
 @njit(cache=True)
@@ -42,16 +42,16 @@ def no_output(rows: int = 1024) -> Output:
 @njit(cache=True)
 def emit(out: Output, key: int, end: int, trigger: int, number: Ints, score: Floats) -> Output:
     """Adds a block: the ranking of one partition in the window that ends at ``end``."""
-    block, row, size = out.count[0], out.count[1], number.size
+    block, row, size = out.used[0], out.used[1], number.size
     if block == out.end.size:
         out = Output(grow(out.end, 0), grow(out.key, 0), grow(out.trigger, 0), grow(out.offset, 2 * block + 1),
-                     out.number, out.score, out.count)  # fmt: skip
+                     out.number, out.score, out.used)  # fmt: skip
     if row + size > out.number.size:
         out = Output(out.end, out.key, out.trigger, out.offset,
-                     grow(out.number, row + size), grow(out.score, row + size), out.count)  # fmt: skip
+                     grow(out.number, row + size), grow(out.score, row + size), out.used)  # fmt: skip
     out.end[block], out.key[block], out.trigger[block] = end, key, trigger
     out.number[row : row + size] = number
     out.score[row : row + size] = score
     out.offset[block + 1] = row + size
-    out.count[0], out.count[1] = block + 1, row + size
+    out.used[0], out.used[1] = block + 1, row + size
     return out

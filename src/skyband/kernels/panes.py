@@ -30,7 +30,7 @@ class Columns(NamedTuple):
 
 @njit(cache=True)
 def _same(rows: Columns, a: int, b: int) -> bool:
-    return rows.time[a] == rows.time[b] and rows.number[a] == rows.number[b]
+    return bool(rows.time[a] == rows.time[b]) and bool(rows.number[a] == rows.number[b])
 
 
 @njit(cache=True)
@@ -78,7 +78,7 @@ def _passing(score: Floats, bar: float) -> int:
     else:
         for value in score:
             count += np.int64(value >= bar)
-    return count
+    return int(count)
 
 
 @njit(cache=True)

@@ -13,7 +13,18 @@ from numba import njit
 from numpy.typing import NDArray
 
 from skyband.kernels.answers import (
-    ENTERED, LEFT, Answers, Log, clear, expire, insert, listed, note, note_missing, read, takes,
+    ENTERED,
+    LEFT,
+    Answers,
+    Log,
+    clear,
+    expire,
+    insert,
+    listed,
+    note,
+    note_missing,
+    read,
+    takes,
 )  # fmt: skip
 from skyband.kernels.output import Output, emit, grow
 from skyband.kernels.pst import Tree, build, candidates, reaching

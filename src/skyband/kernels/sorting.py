@@ -56,8 +56,8 @@ def _descending(score: Floats) -> Ints:
             start[np.int64((key[i] >> np.uint64(shift)) & np.uint64(DIGITS - 1)) + 1] += 1
         if start.max() == size:
             continue
-        for digit in range(DIGITS):
-            start[digit + 1] += start[digit]
+        for i in range(DIGITS):
+            start[i + 1] += start[i]
         for i in range(size):
             digit = np.int64((key[i] >> np.uint64(shift)) & np.uint64(DIGITS - 1))
             other_key[start[digit]], other_index[start[digit]] = key[i], index[i]

@@ -79,7 +79,7 @@ class EveryArrival(PerKey[S]):
 class OneBand(EveryArrival[BandState]):
     """An algorithm that holds one band and nothing else."""
 
-    State = BandState
+    state_type = BandState
 
     @abstractmethod
     def band(self) -> Band:

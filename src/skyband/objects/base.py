@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from skyband.errors import QueryError
 from skyband.kernels.output import Output
 from skyband.order import ranking
+from skyband.positions import FOREVER as FOREVER
 from skyband.queries import TopK
 from skyband.windows import Window
 
@@ -23,7 +24,6 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 NOTHING: Ints = np.empty(0, np.int64)
-FOREVER = np.iinfo(np.int64).max // 4  # later than any position: the frontier of a stream that has ended
 
 
 class Rows(NamedTuple):
@@ -52,7 +52,7 @@ class Rows(NamedTuple):
 
     def join(self, other: "Rows") -> "Rows":
         """These rows and then the others; wants both spelled out."""
-        return Rows(*(np.concatenate(pair) for pair in zip(self[:4], other[:4], strict=True)))
+        return Rows._make([*(np.concatenate(pair) for pair in zip(self[:4], other[:4], strict=True)), 0, 0])
 
 
 class Rankings(NamedTuple):
@@ -68,7 +68,7 @@ class Rankings(NamedTuple):
     @classmethod
     def of(cls, out: Output) -> "Rankings":
         """What a kernel emitted."""
-        blocks, rows = out.count
+        blocks, rows = out.used
         return cls(out.end[:blocks], out.key[:blocks], out.trigger[:blocks], out.offset[: blocks + 1],
                    out.number[:rows], out.score[:rows])  # fmt: skip
 
@@ -164,6 +164,7 @@ class Algorithm(ABC):
         return sum(array.nbytes for _, array in self.arrays())
 
 
+_COLUMNS = Rows._fields[:4]
 S = TypeVar("S", bound=tuple[NDArray[Any], ...])
 
 
@@ -175,7 +176,7 @@ class PerKey(Algorithm, Generic[S]):
     in event-time order and only when the frontier has passed their pane: the rows ahead of it wait here.
     """
 
-    State: ClassVar[type[Any]]  # the NamedTuple
+    state_type: ClassVar[type[Any]]  # the NamedTuple
 
     def __init__(self, *queries: TopK, **options: float) -> None:
         super().__init__(*queries, **options)
@@ -242,8 +243,8 @@ class PerKey(Algorithm, Generic[S]):
             waiting = self.waiting.get(key, Rows(np.empty(0)))
             end, number, score = self.snapshot(self.states[key], waiting, query, k, last)
             if number.size:
-                blocks.append(Rankings(*(np.array([v]) for v in (end, key, 0)), np.array([0, number.size]),
-                                       number, score))  # fmt: skip
+                one = np.array([end]), np.array([key]), np.array([0]), np.array([0, number.size])
+                blocks.append(Rankings(*one, number, score))
         return _join_rankings(blocks)
 
     def held(self, since: int = 0) -> Ints:
@@ -253,26 +254,25 @@ class PerKey(Algorithm, Generic[S]):
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         yield "newest", np.array([self.newest])
-        for key, state in self.states.items():
-            for name, array in zip(self.State._fields, state, strict=True):
+        for key in sorted(self.states):
+            for name, array in zip(self.state_type._fields, self.states[key], strict=True):
                 yield f"{key}.{name}", array
-        for key, rows in self.waiting.items():
-            for name in ("score", "time", "key", "number"):
-                yield f"{key}.waiting.{name}", getattr(rows, name)
+        for key in sorted(self.waiting):
+            for name in _COLUMNS:
+                yield f"{key}.waiting.{name}", getattr(self.waiting[key], name)
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         self.newest = int(arrays["newest"][0])
-        self.states = {
-            int(name.split(".")[0]): self.State(*(arrays[f"{name.split('.')[0]}.{f}"] for f in self.State._fields))
-            for name in arrays
-            if name.endswith(f".{self.State._fields[0]}") and ".waiting." not in name
-        }
-        self.waiting = {
-            int(name.split(".")[0]): Rows(*(arrays[f"{name.split('.')[0]}.waiting.{f}"]
-                                            for f in ("score", "time", "key", "number")))
-            for name in arrays
-            if name.endswith(".waiting.score")
-        }  # fmt: skip
+        self.states, self.waiting = {}, {}
+        parts: dict[int, dict[str, NDArray[Any]]] = {}
+        for name, array in arrays.items():
+            key, _, field = name.partition(".")
+            if field:
+                parts.setdefault(int(key), {})[field] = array
+        for code, part in parts.items():
+            self.states[code] = self.state_type(*(part[field] for field in self.state_type._fields))
+            if f"waiting.{_COLUMNS[0]}" in part:
+                self.waiting[code] = Rows._make([*(part[f"waiting.{field}"] for field in _COLUMNS), 0, 0])
 
     def keys(self) -> Ints:
         return np.array(sorted(self.states), np.int64)
@@ -305,7 +305,7 @@ class PerKey(Algorithm, Generic[S]):
         if len(emitted) == 1:
             return emitted[0]
         join = _join_rankings if self.window.hopping else _join_changes
-        return tuple(join(list(events)) for events in zip(*emitted, strict=True))  # type: ignore[arg-type]
+        return tuple(join(list(events)) for events in zip(*emitted, strict=True))
 
 
 def _by_key(rows: Rows) -> Iterator[tuple[int, Rows]]:
@@ -331,14 +331,14 @@ def _join_rankings(parts: list[Rankings]) -> Rankings:
         return NO_RANKINGS
     shift = np.cumsum([0] + [part.number.size for part in parts])
     offset = np.concatenate([part.offset[:-1] + by for part, by in zip(parts, shift, strict=False)] + [shift[-1:]])
-    return Rankings(*(np.concatenate([p[i] for p in parts]) for i in range(3)), offset,
-                    *(np.concatenate([p[i] for p in parts]) for i in (4, 5)))  # fmt: skip
+    joined = Rankings._make(np.concatenate(column) for column in zip(*parts, strict=True))
+    return joined._replace(offset=offset)
 
 
 def _join_changes(parts: list[Changes]) -> Changes:
-    joined = Changes(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    joined = Changes._make(np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(joined.trigger, kind="stable")
-    return Changes(*(column[order] for column in joined))
+    return Changes._make(column[order] for column in joined)
 
 
 def best(rows: Rows, k: int, ties: bool) -> tuple[Ints, Floats]:

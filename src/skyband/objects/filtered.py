@@ -64,7 +64,7 @@ class Filtered(EveryArrival[FilteredState]):
     lifted only when fewer than two candidates are left (section 6.1).
     """
 
-    State = FilteredState
+    state_type = FilteredState
     options: ClassVar[dict[str, float]] = {"buffer": 2000}
     relaxed: ClassVar[bool]  # the query's k-skyband
     filter_kind: ClassVar[int]

@@ -219,7 +219,7 @@ class MinTopk(Algorithm):
         rows = rows._replace(key=key)
         if state.open_key.size:
             both = zip((state.open_key, state.open_score, state.open_time, state.open_number), rows, strict=True)
-            rows = self._top_of_panes(panes.Columns(*(np.concatenate(pair) for pair in both)))
+            rows = self._top_of_panes(panes.Columns._make(np.concatenate(pair) for pair in both))
         frontier = closings.frontier[0] if self.window.time else closings.frontier[rows.key]
         ripe = rows.time // self.window.pane * self.window.pane + self.window.pane <= frontier
         if ripe.all():
@@ -233,8 +233,13 @@ class MinTopk(Algorithm):
         state = self.state
         key = np.concatenate([np.repeat(np.arange(self._keys), np.diff(state.offset)), state.open_key])
         order = np.argsort(key, kind="stable")
-        parts = ((state.score, state.open_score), (state.time, state.open_time), (state.number, state.open_number))
-        return panes.Columns(key[order], *(np.concatenate(pair)[order] for pair in parts))
+        columns = panes.Columns(
+            key,
+            np.concatenate([state.score, state.open_score]),
+            np.concatenate([state.time, state.open_time]),
+            np.concatenate([state.number, state.open_number]),
+        )
+        return _select(columns, order)
 
 
 def _columns(rows: Rows) -> panes.Columns:

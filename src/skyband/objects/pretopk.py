@@ -26,7 +26,7 @@ class PreTopk(PerKey[State]):
     name = "pretopk"
     serves = frozenset({"hopping"})
     any_last = False
-    State = State
+    state_type = State
 
     def __init__(self, *queries: TopK, **options: float) -> None:
         super().__init__(*queries, **options)

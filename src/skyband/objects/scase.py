@@ -104,7 +104,7 @@ class SCase(PerKey[State]):
     name = "scase"
     serves = frozenset({"hopping", "arrival"})
     several = True
-    State = State
+    state_type = State
 
     def __init__(self, *queries: TopK, **options: float) -> None:
         super().__init__(*queries, **options)
@@ -135,7 +135,7 @@ class SCase(PerKey[State]):
         state, emission = self._hop(state, rows, frontier) if self.window.hopping else self._arrive(state, rows)
         if rows.score.size >= state.size:  # it costs no more than the batch did
             kernel.tidy(state.skyband, self._spec)
-            state = self._fit(state, state.size)
+            state = self._fit(state, state.size, self._tree)
         return state, _apart(emission, len(self.queries))
 
     def _arrive(self, state: State, rows: Rows) -> tuple[State, Changes]:
@@ -162,12 +162,13 @@ class SCase(PerKey[State]):
         """The same with room for an object more, and for so many if they can all be in S."""
         if state.size < state.score.size:
             return state
-        return self._fit(state, max(2 * state.size, min(int(state.meta[kernel.LIMIT]), state.size + rows)) + 1)
+        capacity = max(2 * state.size, min(int(state.meta[kernel.LIMIT]), state.size + rows)) + 1
+        return self._fit(state, capacity, self._tree or state.tree_score.size > 0)
 
-    def _fit(self, state: State, capacity: int) -> State:
+    def _fit(self, state: State, capacity: int, tree: bool) -> State:
         # A list holds no more than S does, and for a moment one object more than it should.
         room = np.where(self._spec.ties, capacity, np.minimum(self._spec.k, capacity)) + 1
-        return state.fitted(capacity, self._tree, room * (not self.window.hopping))
+        return state.fitted(capacity, tree, room * (not self.window.hopping))
 
     def result(self, query: TopK, k: int, last: int | None = None) -> Rankings:
         if k > self._spec.K:
@@ -175,9 +176,10 @@ class SCase(PerKey[State]):
         if last is not None and last > self._spec.N:
             raise QueryError(f"last={last} exceeds {self._spec.N}, the longest window of the queries that share this "
                              "skyband")  # fmt: skip
-        if last is not None and last < self._spec.N and not self._tree:
-            self._tree = True  # from now on there is room for one
-            self.states = {key: self._fit(state, state.score.size) for key, state in self.states.items()}
+        if last is not None and last < self._spec.N:  # room for a tree, should it pay to build one
+            for key, state in self.states.items():
+                if state.tree_score.size == 0:
+                    self.states[key] = self._fit(state, state.score.size, True)
         self._newest = max(
             [int(state.meta[kernel.NEWEST]) for state in self.states.values()]
             + [int(rows.time.max()) for rows in self.waiting.values()],

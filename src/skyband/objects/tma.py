@@ -47,7 +47,7 @@ class TMA(EveryArrival[GridState]):
 
     name = "tma"
     options: ClassVar[dict[str, float]] = {"cells": 1024}
-    State = GridState
+    state_type = GridState
 
     def band(self) -> Band:
         """The band to begin with."""

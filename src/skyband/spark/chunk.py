@@ -21,7 +21,7 @@ from skyband.errors import StateError
 from skyband.intake import Intake, Ready
 from skyband.keys import Keys
 from skyband.layout import Written
-from skyband.objects.base import FOREVER, NOTHING, Changes, Floats, Ints, Rankings, Rows
+from skyband.objects.base import FOREVER, NOTHING, Floats, Ints, Rankings, Rows
 from skyband.objects.mintopk import MinTopk
 from skyband.pipeline import Pipeline
 from skyband.spark.job import SCORE, TIE, TIME, Job

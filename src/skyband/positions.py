@@ -1,0 +1,72 @@
+"""Positions on the axis of a window: microseconds since the epoch, or numbers in a sequence; from columns and back."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from skyband.errors import QueryError
+from skyband.windows import Window
+
+Ints = NDArray[np.int64]
+
+SECOND = 1_000_000
+FOREVER = np.iinfo(np.int64).max // 4  # later than any position: the frontier of a stream that has ended
+
+
+def positions(column: pa.ChunkedArray, time: bool) -> Ints:
+    """Microseconds since the epoch, or sequence numbers; -FOREVER for NULL (and NaN)."""
+    kind = column.type
+    if not time:
+        if not pa.types.is_integer(kind):
+            raise QueryError(f"the sequence column is of type {kind}; it must be whole numbers")
+        return _filled(column.cast(pa.int64()))
+    if pa.types.is_timestamp(kind):
+        values = _filled(column.cast(pa.int64()))
+        scale = {"s": SECOND, "ms": 1_000, "us": 1, "ns": -1_000}[kind.unit]
+        if scale == 1:
+            return values
+        scaled = values * scale if scale > 0 else values // -scale
+        return np.where(values == -FOREVER, values, scaled)
+    if pa.types.is_date(kind):
+        return positions(column.cast(pa.timestamp("us")), True)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        seconds = np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan), np.float64)
+        bad = ~np.isfinite(seconds)
+        seconds = np.where(bad, 0, seconds)
+        if np.abs(seconds).max(initial=0) * SECOND >= FOREVER:
+            raise QueryError(f"event time {np.abs(seconds).max():.0f} is too large for seconds since the epoch; "
+                             "convert the column to a timestamp")  # fmt: skip
+        return np.where(bad, -FOREVER, np.round(seconds * SECOND)).astype(np.int64)
+    raise QueryError(f"the event-time column is of type {kind}; it must be a timestamp, a date, or seconds since the "
+                     "epoch as a number")  # fmt: skip
+
+
+def position_type(kind: pa.DataType | None, window: Window) -> pa.DataType:
+    """The type of window bounds: that of the event-time column where it can hold them, else the next finer one."""
+    if kind is None or not window.time:
+        return pa.int64()
+    lengths = window.extent, window.every or window.extent
+    if pa.types.is_timestamp(kind):
+        fits = all(length % {"s": SECOND, "ms": 1_000}.get(kind.unit, 1) == 0 for length in lengths)
+        return kind if fits else pa.timestamp("us", kind.tz)
+    if pa.types.is_integer(kind):
+        return pa.int64() if all(length % SECOND == 0 for length in lengths) else pa.float64()
+    return pa.timestamp("us") if pa.types.is_date(kind) else pa.float64()
+
+
+def spelled(position: Ints, kind: pa.DataType, time: bool) -> pa.Array:
+    """Positions as values of :func:`position_type`."""
+    if not time:
+        return pa.array(position)
+    if pa.types.is_timestamp(kind):
+        scaled = position * 1_000 if kind.unit == "ns" else position // {"s": SECOND, "ms": 1_000, "us": 1}[kind.unit]
+        return pa.array(scaled).cast(kind)
+    return pa.array(position // SECOND if pa.types.is_integer(kind) else position / SECOND)
+
+
+def _filled(column: pa.ChunkedArray) -> Ints:
+    if column.null_count:
+        column = pc.fill_null(column, -FOREVER)
+    filled: Ints = column.to_numpy()
+    return filled
