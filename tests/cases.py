@@ -41,6 +41,12 @@ WINDOWS = {
     "arrival-time-9": dict(time=True, extent=9 * SECOND),
     "arrival-time-600": dict(time=True, extent=600 * SECOND),
 }
+LONG = {
+    "count-2400-300": dict(extent=2_400, every=300),
+    "time-2400-300": dict(time=True, extent=2_400 * SECOND, every=300 * SECOND),
+    "arrivals-2500": dict(extent=2_500),
+    "arrival-time-2500": dict(time=True, extent=2_500 * SECOND),
+}
 ONE_OF_EACH = ("count-7-3", "time-7-3", "arrivals-13", "arrival-time-9")
 
 
@@ -50,13 +56,13 @@ def kind(window):
 
 def served(names=WINDOWS, algorithms=EXACT):
     """Every (algorithm, window) where the one serves the other."""
-    return [(a, w) for a in algorithms for w in names if kind(WINDOWS[w]) in ALGORITHMS[a].serves]
+    return [(a, w) for a in algorithms for w in names if kind({**WINDOWS, **LONG}[w]) in ALGORITHMS[a].serves]
 
 
 def pair(k, window, order_by="x DESC", where=None, partition_by=(), select=None, ties="newest", on=None, late=None,
          algorithm="auto", error=0.0, name=None):  # fmt: skip
     """The query, and the oracle that answers it. ``window`` is a name, or the fields of one."""
-    spec = WINDOWS[window] if isinstance(window, str) else window
+    spec = {**WINDOWS, **LONG}[window] if isinstance(window, str) else window
     time, extent, every = spec.get("time", False), spec["extent"], spec.get("every")
     if time:
         on, late = on or "ts", streams.LATE if late is None else late

@@ -49,7 +49,7 @@ class TopK:
         self.k, self.score, self.desc, self.ties = k, score, desc, ties
         self.time, self.extent, self.every, self.on, self.late_by = time, extent, every, on, late
         self.partition, self.where, self.select, self.hide_score = tuple(partition), where, select, hide_score
-        self.objects = []  # all that ever passed, in the order in which they were processed
+        self.objects = defaultdict(list)  # partition -> all that ever passed, in the order of processing
         self.seen = self.late = self.invalid = self.number = 0
         self.newest = None  # time windows: the newest event time of all
         self.now = {}  # partition -> newest position
@@ -154,7 +154,7 @@ class TopK:
         key, position = obj["key"], obj["position"]
         obj["number"] = self.number
         self.number += 1
-        self.objects.append(obj)
+        self.objects[key].append(obj)
         self.now[key] = max(self.now.get(key, position), position)
         if self.every is None:
             return self.changes(obj)
@@ -167,7 +167,7 @@ class TopK:
     def best(self, key, low, high, k=None):
         """The top k among the objects of a partition with low <= position < high."""
         k = k or self.k
-        inside = sorted((o for o in self.objects if o["key"] == key and low <= o["position"] < high), key=order)
+        inside = sorted((o for o in self.objects[key] if low <= o["position"] < high), key=order)
         if self.ties == "all" and len(inside) > k:
             return [o for o in inside if o["goodness"] >= inside[k - 1]["goodness"]]
         return inside[:k]
@@ -183,11 +183,12 @@ class TopK:
     def close(self, watermark):
         """Hopping time windows: each that holds an object and whose end is reached, once."""
         due = set()
-        for o in self.objects:
-            end = (o["position"] // self.every + 1) * self.every
-            while end - self.extent <= o["position"] and end <= watermark:
-                due.add((end, o["key"]))
-                end += self.every
+        for key, objects in self.objects.items():
+            for o in objects:
+                end = (o["position"] // self.every + 1) * self.every
+                while end - self.extent <= o["position"] and end <= watermark:
+                    due.add((end, key))
+                    end += self.every
         due -= self.closed
         self.closed |= due
         return [row for end, key in sorted(due, key=lambda d: (d[0], ascending(d[1]))) for row in self.window(end, key)]
@@ -224,7 +225,7 @@ class TopK:
     def live(self):
         """Objects that an open window, or a later one, can still contain; and those that wait for their number."""
         waiting = sum(obj is not None for held in self.held.values() for obj in held.values())
-        return waiting + sum(self.reach(o) for o in self.objects)
+        return waiting + sum(self.reach(o) for objects in self.objects.values() for o in objects)
 
     def reach(self, obj):
         if self.every is None:

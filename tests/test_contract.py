@@ -4,10 +4,26 @@ import itertools
 import zlib
 from dataclasses import replace
 
+import numpy as np
 import oracle
+import pyarrow as pa
 import pytest
 import streams
-from cases import ALGORITHMS, EXACT, ONE_OF_EACH, WINDOWS, agree, compare_stats, finish, follow, kind, pair, run, served
+from cases import (
+    ALGORITHMS,
+    EXACT,
+    LONG,
+    ONE_OF_EACH,
+    WINDOWS,
+    agree,
+    compare_stats,
+    finish,
+    follow,
+    kind,
+    pair,
+    run,
+    served,
+)
 
 import skyband as sb
 
@@ -142,12 +158,75 @@ def test_memory_stays_bounded(algorithm, window):
     for batch in streams.cut(streams.make("jittered", size=1500), 5, 60):
         monitor.push(batch)
         model.push(batch)
-        model.objects = [o for o in model.objects if model.reach(o)]
+        model.objects[()] = [o for o in model.objects[()] if model.reach(o)]
         compare_stats(monitor.stats, model)
         arrays = sum(array.nbytes for _, array in monitor.arrays())
         assert monitor.stats.bytes >= arrays
         sizes.append(arrays)
     assert max(sizes[30:]) <= 2 * max(sizes[:30])
+
+
+OPTIONAL = [name for name in EXACT if ALGORITHMS[name].options]
+OPTIONS = {"buffer": (1, 2, 4), "gamma": (0, 0.1, 2), "sigma": (0.5, 0.01), "cells": (1, 2, 5)}
+
+
+@pytest.mark.parametrize(("algorithm", "window"), served(ONE_OF_EACH, OPTIONAL))
+@pytest.mark.parametrize("ties", TIES)
+def test_options_do_not_change_the_answer(algorithm, window, ties):
+    """Small buffers and coarse grids, so that what is rare with the defaults happens all the time."""
+    assert ALGORITHMS[algorithm].options.keys() <= OPTIONS.keys()
+    for name in ALGORITHMS[algorithm].options:
+        for setting in OPTIONS[name]:
+            query, model = pair(2, window, ties=ties, algorithm=f"{algorithm}({name}={setting})")
+            follow(sb.Monitor(query), model, streams.cut(streams.make("jittered_tied"), 8))
+
+
+@pytest.mark.parametrize(("algorithm", "window"), served(["time-7-3", "arrival-time-9"]))
+def test_partitions_that_come_and_go(algorithm, window):
+    """Thousands of keys of which few are alive at a time, so that old ones are forgotten and numbers given anew."""
+    query, model = pair(1, window, partition_by=("key",), select=("id",), late=0, algorithm=algorithm)
+    n, rng = 2600, np.random.default_rng(0)
+    key = np.arange(n) - rng.choice([0, 0, 0, 1, 2, 7], n)
+    times = pa.array(np.arange(n) * 100_000, "timestamp[us]")
+    table = pa.table({"id": range(n), "x": rng.random(n), "key": key, "ts": times})
+    monitor, everything = sb.Monitor(query), []
+    for i, batch in enumerate(streams.cut(table, 9, 12)):
+        everything += oracle.rows(monitor.push(batch))
+        monitor.check()
+        if i % 4 == 0:
+            monitor = sb.Monitor.loads(monitor.dumps())
+    assert everything + oracle.rows(monitor.flush()) == model.push(table) + model.flush()
+    if query.window.hopping:
+        assert monitor.stats.candidates == 0
+
+
+@pytest.mark.parametrize(("algorithm", "window"), served(LONG))
+@pytest.mark.parametrize("k", [3, 300])
+def test_long_streams(algorithm, window, k):
+    """Windows of thousands, larger than any buffer is at first: one row a second, so numbers and times are alike."""
+    query, _ = pair(k, window, select=("id",), late=0, algorithm=algorithm)
+    n, rng = 9_000, np.random.default_rng(k)
+    score = rng.normal(size=n) + np.sin(np.arange(n) / 700)
+    table = pa.table({"id": range(n), "x": score, "ts": pa.array(np.arange(n) * streams.SECOND, "timestamp[us]")})
+    monitor, shown, ends = sb.Monitor(query), set(), set()
+
+    def best(low, high):
+        return sorted(range(max(0, low), min(high, n)), key=lambda i: -score[i])[:k]
+
+    for start in range(0, n, 750):
+        emitted = oracle.rows(monitor.push(table.slice(start, 750)))
+        if query.window.hopping:
+            unit = streams.SECOND if query.window.time else 1
+            for end, rows in itertools.groupby(emitted, key=lambda row: row[1] // unit):
+                assert [row[-1] for row in rows] == best(end - 2_400, end)
+                ends.add(end)
+        else:
+            for _, op, _, number in emitted:
+                (shown.add if op == "+" else shown.remove)(number)
+            assert shown == set(best(start + 750 - 2_500, start + 750))
+            assert monitor.top()["id"].to_pylist() == best(start + 750 - 2_500, start + 750)
+        monitor.check()
+    assert ends == (set(range(300, n, 300)) | (set() if query.window.time else {n}) if query.window.hopping else set())
 
 
 @pytest.mark.parametrize("algorithm", sorted(name for name in EXACT if ALGORITHMS[name].several))

@@ -318,7 +318,9 @@ def test_the_staircase_stands_for_the_skyband(K, strict):
 def test_the_tree_gives_what_sorting_gives():
     rng = np.random.default_rng(0)
     for size in (1, 2, 3, 10, 100):
-        ranked = top(list(zip(rng.integers(0, size, size) * 1.0, rng.integers(0, 30, size), range(size))), size, "newest")
+        ranked = top(
+            list(zip(rng.integers(0, size, size) * 1.0, rng.integers(0, 30, size), range(size))), size, "newest"
+        )
         tree = pst.Tree(np.zeros(size), np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size))
         pst.build(tree, staircase.Objects(*(np.array(column) for column in zip(*ranked))), size)
         nodes = list(zip(*(column.tolist() for column in tree[:3])))

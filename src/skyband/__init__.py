@@ -1,4 +1,11 @@
-"""skyband: continuous top-k queries over sliding windows, exact, in Python and on Spark."""
+"""skyband: continuous top-k queries over sliding windows, exact, in Python and on Spark.
+
+Put a query (:class:`TopK`, :class:`Nearest`) to a stream with :class:`Monitor` in this process, or with
+``skyband.spark.run`` on Spark, which is imported only when it is touched.
+"""
+
+import importlib
+from typing import Any
 
 from skyband.errors import QueryError, SkybandError, StateError
 from skyband.monitor import Monitor, Stats
@@ -9,3 +16,9 @@ from skyband.windows import Window, last
 __all__ = ["Monitor", "Nearest", "QueryError", "SkybandError", "StateError", "Stats", "TopK", "Window", "explain",
            "last"]  # fmt: skip
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name == "spark":
+        return importlib.import_module("skyband.spark")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,7 @@ def in_order(answer: pa.Table, partition_by: Sequence[str]) -> pa.Table:
 def as_table(answer: pa.Table) -> Table:
     """The newest rows of an answer for people; a line between windows, whose start goes without saying."""
     answer = answer.slice(max(0, answer.num_rows - SHOWN))
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
     columns = []
     for name in answer.column_names:
         if name != "window_start":
@@ -170,7 +170,7 @@ class Board:
     windows: int = 0
     ranking: Ranking | None = None
     _before: dict[int, int] = field(default_factory=dict)  # the ranks of the window before, by the trade's id
-    _rates: deque[float] = field(default_factory=lambda: deque(maxlen=12))
+    _rates: deque[float] = field(default_factory=lambda: deque(maxlen=16))
 
     def show(self, ranking: Ranking) -> None:
         """The next window has closed."""
@@ -223,8 +223,7 @@ class Board:
         for _ in range(3):
             grid.add_column(style="dim", justify="right", no_wrap=True)
             grid.add_column(ratio=1, no_wrap=True)
-        rate = Text.assemble((f"{p.rate:,.0f}", "bold"), " ", (_sparks(self._rates), "blue"))
-        grid.add_row("rows", f"{p.seen:,}", "rows/s", rate, "windows", f"{self.windows}")
+        grid.add_row("rows", f"{p.seen:,}", "rows/s", Rates([*self._rates, p.rate]), "windows", f"{self.windows}")
         grid.add_row("late", _warning(p.late), "state", size(p.bytes), "micro-batches", f"{p.batches}")
         grid.add_row("invalid", _warning(p.invalid), "rows held", f"{p.candidates:,}", "event time",
                      f"× {self.speed:g}")  # fmt: skip
@@ -253,12 +252,19 @@ class Bar:
         yield Text("█" * full + (_BLOCKS[part] if part else ""), self.style, no_wrap=True, end="")
 
 
+class Rates:
+    """The newest of some numbers, and as many of those before as there is space for, as small columns."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        self.values = values
+
+    def __rich_console__(self, console: Console, options: Any) -> Iterator[Text]:
+        newest = f"{self.values[-1]:,.0f}"
+        top = max(self.values) or 1.0
+        sparks = "".join(_SPARKS[min(7, int(8 * value / top))] for value in self.values)
+        room = max(0, options.max_width - len(newest) - 2)
+        yield Text.assemble((newest, "bold"), " ", (sparks[len(sparks) - min(room, len(sparks)) :], "blue"), end="")
+
+
 def _warning(count: int) -> Text:
     return Text(f"{count:,}", "yellow" if count else "")
-
-
-def _sparks(values: Iterable[float]) -> str:
-    """A row of small columns, the highest for the largest value."""
-    values = list(values)
-    top = max(values, default=0.0) or 1.0
-    return "".join(_SPARKS[min(7, int(8 * value / top))] for value in values)

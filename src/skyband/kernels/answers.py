@@ -30,7 +30,7 @@ class Answers(NamedTuple):
 
 
 class Log(NamedTuple):
-    """What happened to the answers, in order; the first ``count[0]`` entries are in use."""
+    """What happened to the answers, in order; ``used[0]`` entries so far."""
 
     query: Ints
     trigger: Ints
@@ -38,7 +38,31 @@ class Log(NamedTuple):
     op: NDArray[np.int8]
     number: Ints
     score: Floats
-    count: Ints
+    used: Ints
+
+
+def no_answers(queries: int) -> Answers:
+    """Empty lists, with no room."""
+    none, nobody = np.empty(0), np.empty(0, np.int64)
+    sizes = np.zeros(queries, np.int64)
+    return Answers(none, nobody, nobody, np.zeros(queries + 1, np.int64), sizes, np.full(queries, LATEST))
+
+
+def with_room(answers: Answers, room: Ints) -> Answers:
+    """The same with so much room in each list."""
+    base = np.zeros(room.size + 1, np.int64)
+    np.cumsum(room, out=base[1:])
+    score, time, number = np.zeros(base[-1]), np.zeros(base[-1], np.int64), np.zeros(base[-1], np.int64)
+    for q, size in enumerate(answers.size):
+        old, new = slice(answers.base[q], answers.base[q] + size), slice(base[q], base[q] + size)
+        score[new], time[new], number[new] = answers.score[old], answers.time[old], answers.number[old]
+    return answers._replace(score=score, time=time, number=number, base=base)
+
+
+def no_log(room: int) -> Log:
+    """An empty log for so many entries."""
+    query, trigger, at, number = (np.empty(room, np.int64) for _ in range(4))
+    return Log(query, trigger, at, np.empty(room, np.int8), number, np.empty(room), np.zeros(1, np.int64))
 
 
 @njit(cache=True)
@@ -48,7 +72,7 @@ def listed(answers: Answers, q: int, size: int) -> Objects:
     return Objects(answers.score[part], answers.time[part], answers.number[part])
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inline="always")  # a call would cost more than what it does
 def takes(answers: Answers, q: int, k: int, ties: bool, of: Object) -> bool:
     """Whether an object belongs in list q, as far as the list knows."""
     size = answers.size[q]
@@ -111,10 +135,10 @@ def _keep(answers: Answers, q: int, start: int, objects: Objects, size: int) -> 
 @njit(cache=True)
 def note(log: Log, q: int, of: Object, op: int, number: int, score: float) -> None:
     """Add an entry, brought about by the arrival of an object."""
-    i = log.count[0]
+    i = log.used[0]
     log.query[i], log.trigger[i], log.at[i] = q, of[2], of[1]
     log.op[i], log.number[i], log.score[i] = op, number, score
-    log.count[0] = i + 1
+    log.used[0] = i + 1
 
 
 @njit(cache=True)

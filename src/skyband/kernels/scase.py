@@ -164,7 +164,7 @@ def arrive(skyband: Skyband, answers: Answers, log: Log, spec: Spec, rows: Any, 
     meta = skyband.meta
     most = log.number.size - 2 * answers.number.size  # before a row: it adds no more than what left and what entered
     for i in range(first, rows.score.size):
-        if meta[SIZE] == skyband.objects.score.size or log.count[0] > most:
+        if meta[SIZE] == skyband.objects.score.size or log.used[0] > most:
             return i
         time = rows.time[i] if rows.time.size else rows.t0 + i
         of = (rows.score[i], time, rows.number[i] if rows.number.size else rows.n0 + i)
@@ -262,7 +262,7 @@ def _floor(spec: Spec, bound: int) -> int:
     end = (position // spec.slide[0] + 1) * spec.slide[0]
     for slide in spec.slide:
         end = min(end, (position // slide + 1) * slide)
-    return end - spec.N
+    return int(end - spec.N)
 
 
 @njit(cache=True)

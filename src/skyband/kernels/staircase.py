@@ -75,7 +75,7 @@ def _shift(array: NDArray[Any]) -> None:
 
 @njit(cache=True)
 def sift(source: Objects, size: int, start: int, target: Objects) -> int:
-    """Copy those of the first ``size`` objects that are not before ``start``; returns how many. Source may be target."""
+    """Copy those of the first ``size`` objects that are not before ``start``, perhaps in place; returns how many."""
     kept = 0
     for i in range(size):
         if source.time[i] >= start:

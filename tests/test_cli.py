@@ -1,0 +1,337 @@
+"""The command line as far as it needs no Spark: help, errors, ``skyband top``, and what is drawn on a terminal."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+from rich.console import Console
+from typer.testing import CliRunner
+
+import skyband as sb
+from skyband import datasets
+from skyband.cli import app
+from skyband.dashboard import Board, as_table, in_order, line, rankings
+from skyband.datasets.replay import DISORDER, Replay, pieces
+
+VALUE = "price * volume DESC"
+
+
+def skyband(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, list(arguments))
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def refused(*arguments: str) -> str:
+    """The one line of an error."""
+    code, out, err = skyband(*arguments)
+    assert code == 2 and out == ""
+    (sentence,) = err.splitlines()
+    return sentence.removeprefix("skyband: ")
+
+
+@pytest.fixture(scope="module")
+def trades(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same trades as a directory of Parquet files, as CSV, and as JSON lines."""
+    place = tmp_path_factory.mktemp("trades")
+    table = datasets.trades(5000, gap=200_000.0)
+    (place / "parts").mkdir()
+    parquet.write_table(table.slice(0, 2000), place / "parts" / "0.parquet")
+    parquet.write_table(table.slice(2000), place / "parts" / "1.parquet")
+    csv.write_csv(table, place / "trades.csv")
+    with open(place / "trades.jsonl", "w") as file:
+        file.writelines(json.dumps(row, default=str) + "\n" for row in table.to_pylist())
+    return place
+
+
+# --- help -------------------------------------------------------------------------------------------------------------
+
+
+def test_no_arguments_show_help() -> None:
+    _, out, err = skyband()
+    assert all(command in out + err for command in ("demo", "run", "top"))
+
+
+@pytest.mark.parametrize("command", ["demo", "run", "top"])
+def test_help_has_examples(command: str) -> None:
+    code, out, _ = skyband(command, "--help")
+    assert code == 0
+    assert re.search(rf"Examples[\s\S]*skyband {command}", out)
+    assert all(len(row) <= 80 for row in out.splitlines())
+
+
+def test_the_query_is_described_alike_everywhere() -> None:
+    described = [
+        skyband(command, "--help")[1].partition("The query")[2].partition("╰")[0] for command in ("run", "top")
+    ]
+    assert described[0] == described[1]
+    assert all(f"--{name}" in described[0] for name in ("order-by", "nearest-to", "last", "every", "late", "select"))
+
+
+def test_version() -> None:
+    assert skyband("--version") == (0, f"skyband {sb.__version__}\n", "")
+
+
+def test_starts_without_spark() -> None:
+    """Neither the program nor ``top`` touches Spark."""
+    code = "import sys; from skyband.cli import app; print('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_without_pyspark(trades: Path) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        code = f"import sys; sys.modules['pyspark'] = None; from skyband.cli import app; app({list(arguments)!r})"
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    assert run("top", f"{trades}/parts", "--order-by", VALUE).returncode == 0
+    answer = run("run", "--from", "rate:", "--order-by", "value", "--last", "5")
+    assert answer.returncode == 2
+    assert answer.stderr == (
+        "skyband: this command needs Spark, and pyspark is not installed: run pip install 'skyband[spark]'\n"
+    )
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--order-by", "prise"], "did you mean 'price'?"),
+        (["--order-by", "price +"], "order_by='price +'"),
+        ([], "with either --order-by or --nearest-to"),
+        (["--order-by", "price", "--nearest-to", "price=1"], "with either --order-by or --nearest-to"),
+        (["--nearest-to", "price"], "must give a number to each column"),
+        (["--nearest-to", "price=1", "--metric", "straight"], "metric='straight'"),
+        (["--order-by", "price", "--k", "0"], "k=0 must be a whole number, at least 1"),
+        (["--order-by", "price", "--every", "5"], "say how far it reaches with --last"),
+        (["--order-by", "price", "--last", "1 fortnight"], "is not a duration"),
+        (["--order-by", "price", "--last", "10", "--every", "20"], "exceeds the extent"),
+        (["--order-by", "price", "--last", "1 minute", "--on", "symbol"], "is not a time; write times as"),
+        (["--order-by", "price", "--algorithm", "quick"], "quick"),
+        (["--order-by", "price", "--partition-by", "city"], "city"),
+        (["--order-by", "price", "--to", "paper"], "--to 'paper' is unknown"),
+        (["--order-by", "price", "--to", "csv:/nowhere/a.csv"], "/nowhere/a.csv"),
+    ],
+)
+def test_errors(arguments: list[str], sentence: str, trades: Path) -> None:
+    assert sentence in refused("top", f"{trades}/trades.csv", *arguments)
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    assert "there is nothing at" in refused("top", f"{tmp_path}/none.csv", "--order-by", "x")
+    (tmp_path / "a.txt").write_text("x\n1\n")
+    assert "write parquet:" in refused("top", f"{tmp_path}/a.txt", "--order-by", "x")
+    assert "cannot be read as parquet" in refused("top", f"parquet:{tmp_path}/a.txt", "--order-by", "x")
+    code, out, _ = skyband("top", f"csv:{tmp_path}/a.txt", "--order-by", "x", "--select", "x AS y")
+    assert (code, out) == (0, "rank\tscore\ty\n1\t1.0\t1\n")
+
+
+def test_debug_shows_where_it_came_from() -> None:
+    with pytest.raises(sb.QueryError):
+        skyband("--debug", "top", "--order-by", "x", "--last", "no time", "file.csv")
+
+
+# --- top --------------------------------------------------------------------------------------------------------------
+
+
+def test_top_of_the_whole_file(trades: Path) -> None:
+    code, out, err = skyband("top", f"{trades}/parts", "-k", "3", "--order-by", VALUE, "--select", "id, symbol")
+    table = datasets.trades(5000, gap=200_000.0).to_pylist()
+    best = sorted(table, key=lambda row: (-row["price"] * row["volume"], -row["id"]))[:3]
+    expected = [f"{i + 1}\t{r['price'] * r['volume']}\t{r['id']}\t{r['symbol']}" for i, r in enumerate(best)]
+    assert (code, out.splitlines()) == (0, ["rank\tscore\tid\tsymbol", *expected])
+    assert err == "5,000 rows, 0 late, 0 invalid\n"
+
+
+def test_nearest_by_partition(trades: Path) -> None:
+    nearest = ["--nearest-to", "price=100, volume=500", "--weights", "volume=0.1", "--metric", "1"]
+    _, out, _ = skyband("top", f"{trades}/parts", "-k", "1", *nearest, "--partition-by", "symbol,exchange")
+    rows = [row.split("\t") for row in out.splitlines()]
+    assert rows[0][:4] == ["symbol", "exchange", "rank", "score"]
+    best: dict[tuple[str, str], float] = {}
+    for row in datasets.trades(5000, gap=200_000.0).to_pylist():
+        key = row["symbol"], row["exchange"]
+        best[key] = min(best.get(key, 1e9), abs(row["price"] - 100) + 0.1 * abs(row["volume"] - 500))
+    assert {(row[0], row[1]): pytest.approx(float(row[3])) for row in rows[1:]} == best
+
+
+@pytest.mark.parametrize("file", ["parts", "trades.csv", "trades.jsonl"])
+@pytest.mark.parametrize("sink", ["parquet", "csv", "json"])
+def test_windows_from_and_to_files(file: str, sink: str, trades: Path, tmp_path: Path) -> None:
+    """Every format in, every format out, and always the rows of a Monitor."""
+    window = ["--last", "10 minutes", "--every", "1 minute"]
+    code, out, _ = skyband(
+        "top", f"{trades}/{file}", "-k", "3", "--order-by", VALUE, *window, "--to", f"{sink}:{tmp_path}/a"
+    )
+    assert (code, out) == (0, "")
+    if sink == "json":
+        rows = [json.loads(row) for row in (tmp_path / "a").read_text().splitlines()]
+        answer = pa.Table.from_pylist(rows)
+    else:
+        answer = (parquet.read_table if sink == "parquet" else csv.read_csv)(tmp_path / "a")
+    monitor = sb.Monitor(sb.TopK(k=3, order_by=VALUE, window=sb.last("10 minutes", every="1 minute")))
+    expected = pa.concat_tables([monitor.push(datasets.trades(5000, gap=200_000.0)), monitor.flush()])
+    names = ["rank", "score", "id", "symbol"]
+    assert answer.select(names).to_pylist() == expected.select(names).to_pylist()
+    assert [str(end)[:19] for end in answer["window_end"].to_pylist()] == [
+        str(end)[:19] for end in expected["window_end"].to_pylist()
+    ]
+
+
+def test_changes_of_count_windows(trades: Path) -> None:
+    _, out, _ = skyband("top", f"{trades}/parts", "-k", "2", "--order-by", VALUE, "--last", "100", "--select", "id")
+    monitor = sb.Monitor(sb.TopK(k=2, order_by=VALUE, window=sb.last(100), select=("id",)))
+    expected = monitor.push(datasets.trades(5000, gap=200_000.0)).to_pylist()
+    assert out.splitlines()[1:] == ["\t".join(map(str, row.values())) for row in expected]
+
+
+def test_late_rows_are_told(tmp_path: Path) -> None:
+    replay = Replay(tmp_path, rate=20_000, speed=60.0)
+    for _ in range(8):
+        replay.write()
+    window = ["--last", "1 minute", "--every", "1 minute", "--late", DISORDER]
+    code, _, err = skyband("top", str(tmp_path), "--order-by", VALUE, *window)
+    assert code == 0
+    seen, late, invalid = (int(text.replace(",", "")) for text in re.findall(r"\d[\d,]*", err)[:3])
+    assert seen == replay.rows and late > 0 and invalid > 0
+    assert "--late" in err
+
+
+def test_explain() -> None:
+    code, out, _ = skyband("top", "any", "--order-by", VALUE, "-k", "5", "--explain")
+    assert code == 0 and out.startswith("top 5 by price * volume DESC over all rows\n")
+    query = ["--last", "10 minutes", "--every", "1 minute", "--order-by", VALUE]
+    code, out, _ = skyband("run", "--from", "rate:", "--explain", *query)
+    assert code == 0 and out.startswith("top 10 by price * volume DESC over the last 10 minutes every 1 minute on ts\n")
+
+
+def test_pipe_that_ends_early(trades: Path) -> None:
+    program = [sys.executable, "-m", "skyband.cli", "top", f"{trades}/parts", "--order-by", VALUE, "--last", "10"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}) as running:
+        assert running.stdout is not None and running.stderr is not None
+        running.stdout.readline()
+        running.stdout.close()
+        assert b"Traceback" not in running.stderr.read()
+
+
+# --- the replayed stream ----------------------------------------------------------------------------------------------
+
+
+def test_replay_is_seeded_and_steady() -> None:
+    """Files of about the same size, rows at most as far out of order as said but for the faults made on purpose."""
+    first, again = (pa.concat_tables([next(part) for part in [pieces(4000, 60.0, seed=7)] * 20]) for _ in range(2))
+    assert first == again
+    assert first["id"].to_pylist() != sorted(first["id"].to_pylist())
+    assert 0.8 * 40_000 < first.num_rows < 1.2 * 40_000
+    monitor = sb.Monitor(sb.TopK(k=1, order_by=VALUE, window=sb.last("1 minute", every="1 minute", late=DISORDER)))
+    size = 500
+    for start in range(0, first.num_rows, size):
+        monitor.push(first.slice(start, size))
+    faulty = sum(late > timedelta(minutes=10) for late in _behind(first))
+    assert monitor.stats.late == faulty > 0
+    assert monitor.stats.invalid == first["price"].null_count > 0
+
+
+def _behind(table: pa.Table) -> list[timedelta]:
+    newest, behind = datetime.min.replace(tzinfo=UTC), []
+    for stamp in table["ts"].to_pylist():
+        newest = max(newest, stamp)
+        behind.append(newest - stamp)
+    return behind
+
+
+def test_replay_laps_go_on_in_time() -> None:
+    """After the trades of one minute on the wall the next lap begins where the last one ended."""
+    parts = pieces(200, 60.0)
+    table = pa.concat_tables([next(parts) for _ in range(150)])
+    assert table["id"].to_pylist() != table["id"].unique().to_pylist()[::-1]
+    assert len(table["id"].unique()) == table.num_rows > 60 * 200
+    assert sum(late > timedelta(seconds=2) for late in _behind(table)) < 10
+
+
+# --- the terminal -----------------------------------------------------------------------------------------------------
+
+
+def drawn(thing: object, width: int, height: int = 24) -> list[str]:
+    console = Console(width=width, height=height, force_terminal=True, color_system=None)
+    with console.capture() as captured:
+        console.print(thing)
+    return captured.get().splitlines()
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    from skyband.spark.watch import Progress
+
+    monitor = sb.Monitor(sb.TopK(k=10, order_by=VALUE, window=sb.last("10 minutes", every="1 minute", late=DISORDER)))
+    board = Board("The title", 60, 30, Progress())
+    parts = pieces(2000, 60.0)
+    for number in range(1, 30):
+        for ranking in rankings(monitor.push(next(parts))):
+            board.show(ranking)
+        stats = monitor.stats
+        progress = Progress(number, stats.seen, stats.late, stats.invalid, stats.candidates, stats.bytes, 1e5 * number)
+        board.update(progress, number / 2)
+    return board
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30)])
+def test_board_fits(board: Board, width: int, height: int) -> None:
+    rows = drawn(board, width, height)
+    assert len(rows) <= height and all(len(row) <= width for row in rows)
+    text = "\n".join(rows)
+    assert "The title" in text and "…" not in text
+    assert all(f"{row['price']:,.2f}" in text for row in board.ranking.rows)  # type: ignore[union-attr]
+
+
+def test_board_shows_what_moved() -> None:
+    from skyband.spark.watch import Progress
+
+    def answer(minute: int, *ids: int) -> pa.Table:
+        end = datetime(2024, 1, 2, 15, minute, tzinfo=UTC)
+        rows = [
+            {"window_start": end - timedelta(minutes=10), "window_end": end, "rank": rank, "score": 1e6 / rank,
+             "id": id, "symbol": "VEGA", "price": 1.5, "volume": 100}
+            for rank, id in enumerate(ids, 1)
+        ]  # fmt: skip
+        return pa.Table.from_pylist(rows)
+
+    board = Board("", 60, 30, Progress())
+    assert "no window has closed yet" in "\n".join(drawn(board, 80))
+    both = pa.concat_tables([answer(2, 3, 1, 2, 4), answer(1, 1, 2, 3, 4)])
+    for ranking in rankings(both):
+        board.show(ranking)
+    marks = [row[4:10].strip() for row in drawn(board, 80)[2:6]]
+    assert marks == ["▲ 2", "▼ 1", "▼ 1", "·"]
+    assert board.windows == 2
+    for ranking in rankings(answer(3, 9, 3)):
+        board.show(ranking)
+    assert [row[4:10].strip() for row in drawn(board, 80)[2:4]] == ["new", "▼ 1"]
+    assert line(board.ranking, board.progress).startswith("15:03  1 VEGA 1.00 M  2 VEGA 500.0 k  |  0 rows")  # type: ignore[arg-type]
+
+
+def test_answers_of_shards_are_put_in_order() -> None:
+    mixed = pa.table({"window_end": [2, 1, 1, 2], "key": ["a", "b", "a", "a"], "rank": [2, 1, 1, 1]})
+    assert in_order(mixed, ("key",)).to_pydict() == {
+        "window_end": [1, 1, 2, 2], "key": ["a", "b", "a", "a"], "rank": [1, 1, 1, 2]
+    }  # fmt: skip
+    changes = pa.table({"at": [5, 4, 5], "op": ["-", "+", "+"]})
+    assert in_order(changes, ()).to_pydict() == {"at": [4, 5, 5], "op": ["+", "-", "+"]}
+
+
+def test_tables_leave_out_the_day_if_they_can() -> None:
+    end = datetime(2024, 1, 2, 15, 1, tzinfo=UTC)
+    rows = [{"window_start": end, "window_end": end + timedelta(minutes=i), "score": 1.0} for i in range(3)]
+    text = "\n".join(drawn(as_table(pa.Table.from_pylist(rows)), 80))
+    assert "15:02:00" in text and "2024" not in text and "window_start" not in text
+    rows.append({**rows[0], "window_end": end + timedelta(days=1)})
+    assert "2024-01-03 15:01:00" in "\n".join(drawn(as_table(pa.Table.from_pylist(rows)), 80))
