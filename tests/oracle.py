@@ -138,8 +138,6 @@ class TopK:
             self.next[key] += 1
             if obj is not None:
                 out += self.arrive(obj)
-            elif self.every and (number + 1) % self.every == 0:
-                out += self.window(number + 1, key)
         return out
 
     def catch_up(self, key):
@@ -155,12 +153,14 @@ class TopK:
         obj["number"] = self.number
         self.number += 1
         self.objects[key].append(obj)
+        before = self.now.get(key, -1) + 1
         self.now[key] = max(self.now.get(key, position), position)
         if self.every is None:
             return self.changes(obj)
-        if not self.time and (position + 1) % self.every == 0:
-            return self.window(position + 1, key)
-        return []
+        if self.time:
+            return []
+        ends = range((before // self.every + 1) * self.every, position + 2, self.every)
+        return [row for end in ends for row in self.window(end, key)]
 
     # Rankings
 
@@ -217,7 +217,7 @@ class TopK:
         if self.time:
             end = (self.newest // self.every + 1) * self.every
         else:
-            end = -(-self.next[key] // self.every) * self.every
+            end = (self.now[key] // self.every + 1) * self.every
         return end - last, end
 
     # What an engine may at most need to hold
@@ -231,4 +231,4 @@ class TopK:
         if self.every is None:
             return obj["position"] > self.now[obj["key"]] - self.extent
         last_end = (obj["position"] + self.extent) // self.every * self.every
-        return last_end > (self.newest - self.late_by if self.time else self.next[obj["key"]] - 1)
+        return last_end > (self.newest - self.late_by if self.time else self.now[obj["key"]])

@@ -273,13 +273,15 @@ def board() -> Board:
     from skyband.spark.watch import Progress
 
     monitor = sb.Monitor(sb.TopK(k=10, order_by=VALUE, window=sb.last("10 minutes", every="1 minute", late=DISORDER)))
-    board = Board("The title", 60, 30, Progress())
+    board = Board("The title", 10, 60, 30, Progress())
     parts = pieces(2000, 60.0)
     for number in range(1, 30):
         for ranking in rankings(monitor.push(next(parts))):
             board.show(ranking)
         stats = monitor.stats
-        progress = Progress(number, stats.seen, stats.late, stats.invalid, stats.candidates, stats.bytes, 1e5 * number)
+        progress = Progress(
+            number, 0, stats.seen, stats.late, stats.invalid, stats.candidates, stats.bytes, 1e5 * number
+        )
         board.update(progress, number / 2)
     return board
 
@@ -305,7 +307,7 @@ def test_board_shows_what_moved() -> None:
         ]  # fmt: skip
         return pa.Table.from_pylist(rows)
 
-    board = Board("", 60, 30, Progress())
+    board = Board("", 4, 60, 30, Progress())
     assert "no window has closed yet" in "\n".join(drawn(board, 80))
     both = pa.concat_tables([answer(2, 3, 1, 2, 4), answer(1, 1, 2, 3, 4)])
     for ranking in rankings(both):

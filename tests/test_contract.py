@@ -204,7 +204,7 @@ def test_partitions_that_come_and_go(algorithm, window):
 @pytest.mark.parametrize("k", [3, 300])
 def test_long_streams(algorithm, window, k):
     """Windows of thousands, larger than any buffer is at first: one row a second, so numbers and times are alike."""
-    query, _ = pair(k, window, select=("id",), late=0, algorithm=algorithm)
+    query, _ = pair(k, window, select=("id",), algorithm=algorithm)
     n, rng = 9_000, np.random.default_rng(k)
     score = rng.normal(size=n) + np.sin(np.arange(n) / 700)
     table = pa.table({"id": range(n), "x": score, "ts": pa.array(np.arange(n) * streams.SECOND, "timestamp[us]")})

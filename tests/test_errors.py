@@ -34,7 +34,10 @@ def test_k(k):
     [
         (dict(extent=5, every=6), ("every=6", "exceeds", "extent 5")),
         (dict(extent="1 minute", every="2 minutes"), ("every=", "2 minutes", "exceeds")),
-        (dict(extent=0), ("extent=0", "at least 1")),
+        (dict(extent=0), ("extent=0", "from 1 to")),
+        (dict(extent=2**61), ("extent=", "from 1 to")),
+        (dict(extent="30000000000 days"), ("extent=", "from 1 to", "microseconds")),
+        (dict(extent="1 day", late="30000000000 days"), ("late=", "from 0 to")),
         (dict(extent=-3), ("extent=-3",)),
         (dict(extent=5, every=0), ("every=0",)),
         (dict(extent=2.5), ("extent=2.5", "whole number")),

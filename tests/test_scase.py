@@ -119,7 +119,7 @@ def batches(objects, rng, most):
         at += size
 
 
-def filling(algorithm, objects, q, span):
+def filling(objects, q, span):
     """Where the present window ends, and the objects in it."""
     newest = max(o[1] for o in objects)
     end = q.window.first_end(newest) if q.window.hopping else newest + 1
@@ -130,7 +130,7 @@ def compare_snapshots(algorithm, objects, rng):
     K, N = max(q.k for q in algorithm.queries), max(q.window.extent for q in algorithm.queries)
     for q in algorithm.queries:
         for k, span in ((q.k, None), (int(rng.integers(1, K + 1)), int(rng.integers(1, N + 1))), (K, N)):
-            end, inside = filling(algorithm, objects, q, q.window.extent if span is None else span)
+            end, inside = filling(objects, q, q.window.extent if span is None else span)
             ranking = algorithm.result(q, k, span)
             expected = top(inside, k, q.ties)
             assert ranking.number.tolist() == [o[2] for o in expected]
@@ -261,14 +261,25 @@ def test_long_silences_cost_nothing():
     q = query(2, 10, 1, "newest", True, True)
     far = 10**15
     algorithm = SCase(q)
-    first = algorithm.update(Rows(np.array([1.0]), np.array([-far]), NOBODY, np.array([0])), -far)
-    second = algorithm.update(Rows(np.array([2.0]), np.array([far]), NOBODY, np.array([1])), far - LATE)
+    first = algorithm.update(Rows(np.array([1.0]), np.array([-far]), np.zeros(1, np.int64), np.array([0])), -far)
+    second = algorithm.update(Rows(np.array([2.0]), np.array([far]), np.zeros(1, np.int64), np.array([1])), far - LATE)
     third = algorithm.finish()
     ends = [end for (event,) in (first, second, third) for end in event.end.tolist()]
     assert ends == [*range(-far + 1, -far + 11), *range(far + 1, far + 11)]
 
 
-NOBODY = np.zeros(1, np.int64)
+def test_numbers_that_no_object_has():
+    """A sequence with holes: windows close by number, those without an object are not shown."""
+    algorithm = SCase(query(2, 4, 2, "newest", False, True))
+    state, emitted = algorithm.fresh(), []
+    for numbers, frontier in (([0, 1], 3), ([5], 6), ([15, 17], 21)):
+        time = np.array(numbers)
+        state, (event,) = algorithm.advance(state, Rows(time * 1.0, time, time * 0, time), frontier)
+        emitted += [(end, best) for end, _, best, _ in plain(event)]
+        algorithm.verify(state)
+    assert emitted == [(2, [1, 0]), (4, [1, 0]), (6, [5]), (8, [5]), (16, [15]), (18, [17, 15]), (20, [17])]
+    end, numbers, _ = algorithm.snapshot(state, Rows(np.empty(0)), algorithm.query, 2, None)
+    assert (end, numbers.tolist()) == (22, [])
 
 
 def test_more_than_the_skyband_can_answer_is_refused():

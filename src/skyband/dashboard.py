@@ -158,14 +158,19 @@ class Board:
 
     Attributes:
         title: what is ranked.
+        k: how many ranks there are.
         speed: how many times faster than the clock event time runs.
         seconds: how long the demonstration takes.
+        progress: of the stream.
+        ended: whether it is over.
     """
 
     title: str
+    k: int
     speed: float
     seconds: float
     progress: "Progress"
+    ended: bool = False
     elapsed: float = 0.0
     windows: int = 0
     ranking: Ranking | None = None
@@ -184,7 +189,7 @@ class Board:
         self.progress, self.elapsed = progress, elapsed
 
     def __rich__(self) -> RenderableType:
-        return Group(self._panel(), self._state(), self._bar())
+        return Group(self._panel(), self._state(), *([] if self.ended else [self._bar()]))
 
     def _panel(self) -> Panel:
         table = Table(box=None, expand=True, header_style="dim", padding=(0, 1), pad_edge=False)
@@ -204,6 +209,8 @@ class Board:
                 Text(short(row["score"]), "bold"),
                 Bar(row["score"] / best, colour),
             )
+        for _ in range(self.k - len(rows)):
+            table.add_row()
         span = f"{self.ranking.start:%H:%M} – {self.ranking.end:%H:%M}" if self.ranking else "no window has closed yet"
         return Panel(table, title=f"[bold]{self.title}[/]", subtitle=f"[bold]{span}[/]", border_style="blue",
                      padding=(0, 1))  # fmt: skip

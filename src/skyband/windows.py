@@ -25,6 +25,7 @@ _UNITS = {
 }
 _SHORT = {"us": "microsecond", "ms": "millisecond", "s": "second", "m": "minute", "min": "minute", "h": "hour",
           "d": "day", "w": "week"}  # fmt: skip
+_MOST = 1 << 60  # a position and a length, or two lengths, must add up within 64 bits
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 
 
@@ -168,6 +169,6 @@ def _length(value: Length, field: str, time: bool, least: int = 1) -> int:
             raise QueryError(f"{field}={value!r} must be a whole number of objects"
                              + (" or a duration" if field == "extent" else ", as the extent is one"))  # fmt: skip
         size = int(value)
-    if size < least:
-        raise QueryError(f"{field}={value!r} must be at least {least}{' microsecond' if time else ''}")
+    if not least <= size <= _MOST:
+        raise QueryError(f"{field}={value!r} must be from {least} to {_MOST}{' microseconds' if time else ''}")
     return size

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 from pyspark import SparkContext, TaskContext
 from pyspark.sql import SparkSession
 
-from skyband.spark import session as module
+module = import_module("skyband.spark.session")  # the package has a function of the same name
 
 
 def python(job: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -2,10 +2,10 @@
 
 import os
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,17 +71,23 @@ def demo(
         select=("id", "ts", "symbol", "price", "volume"),
     )
     directory = _made(directory)
-    board = Board("The 10 largest trades of the last 10 minutes, every minute", SPEED, seconds, Progress())
+    board = Board("The 10 largest trades of the last 10 minutes, every minute", query.k, SPEED, seconds, Progress())
     answers = _Answers(directory / "rankings")
     replay = Replay(directory / "trades", rate, SPEED, seed)
+    out.print(
+        f"[bold]The 10 largest trades of the last 10 minutes[/], for {seconds:g} seconds: {rate:,} trades a second, "
+        f"and event time runs {SPEED} times faster than the clock."
+    )
     with spark_session(ctx, master) as spark:
         with step(err, "Making the first trades"):
             replay.write()
+        with step(err, "Compiling", "about a minute the very first time"):
+            run(spark.read.parquet(str(replay.directory)), query).toArrow()
         source = sources.source(f"parquet:{replay.directory}")
         answer = run(sources.read(spark, source, query), query)
         watch = Watch(sources.start(answer, sources.sink("memory:"), answers.take))
         with stop_signal() as stop:
-            with step(err, "Warming up (Python workers start; the very first time they compile, for about a minute)"):
+            with step(err, "Warming up"):
                 while watch.running and watch.poll().seen < replay.rows and not stop.wait(LOOK):
                     pass
             replay.start()
@@ -107,7 +113,7 @@ class _Answers:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._coming: SimpleQueue[Ranking] = SimpleQueue()
+        self._coming: deque[tuple[int, Ranking]] = deque()
 
     def take(self, number: int, rows: "pa.Table") -> None:
         from pyarrow import parquet
@@ -121,12 +127,13 @@ class _Answers:
         parquet.write_table(rows, place / ".rows.parquet")
         os.replace(place / ".rows.parquet", place / "rows.parquet")  # nobody reads half a file
         for ranking in rankings(rows):
-            self._coming.put(ranking)
+            self._coming.append((number, ranking))
 
-    def windows(self, most: int | None = None) -> "Iterator[Ranking]":
-        """The windows that have closed since they were last asked for, or the first few of them."""
-        for _ in range(self._coming.qsize() if most is None else min(most, self._coming.qsize())):
-            yield self._coming.get()
+    def windows(self, newest: int, most: int | None = None) -> "Iterator[Ranking]":
+        """The windows not asked for before of the micro-batches up to the ``newest``, or the first few of them."""
+        while self._coming and self._coming[0][0] <= newest and most != 0:
+            yield self._coming.popleft()[1]
+            most = None if most is None else most - 1
 
 
 @contextmanager
@@ -138,28 +145,23 @@ def _view(board: "Board", watch: "Watch", answers: _Answers) -> Iterator[Callabl
     """
     from skyband.dashboard import line
 
-    if not out.is_terminal:
+    screen = Live(board, console=out, screen=True, auto_refresh=False) if out.is_terminal else None
 
-        def say(elapsed: float) -> None:
-            board.update(watch.poll(), elapsed)
-            for window in answers.windows():
-                board.show(window)
+    def look(elapsed: float, most: int | None = 1 if screen else None) -> None:
+        board.update(watch.poll(), elapsed)
+        for window in answers.windows(board.progress.newest, most):
+            board.show(window)
+            if screen is None:
                 out.print(line(window, board.progress), markup=False, soft_wrap=True)
+        if screen is not None:
+            screen.refresh()
 
-        yield say
-        return
-    with Live(board, console=out, screen=True, auto_refresh=False) as live:
-
-        def draw(elapsed: float) -> None:
-            board.update(watch.poll(), elapsed)
-            for window in answers.windows(1):
-                board.show(window)
-            live.refresh()
-
-        yield draw
-    for window in answers.windows():
-        board.show(window)
-    out.print(board)
+    with screen or nullcontext():
+        yield look
+        look(board.elapsed, None)
+    if screen is not None:
+        board.ended = True
+        out.print(board)  # the screen is gone, and the last ranking with it
 
 
 def _made(directory: Path | None) -> Path:

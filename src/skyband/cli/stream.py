@@ -33,7 +33,7 @@ def spark_session(ctx: typer.Context, master: str) -> "Iterator[SparkSession]":
 
     app = f"skyband {ctx.info_name}"
     if ctx.find_root().params["debug"]:
-        with step(err, "Starting Spark (a few seconds)"):
+        with step(err, "Starting Spark", "a few seconds"):
             spark = session(app, master)
         try:
             yield spark
@@ -44,7 +44,7 @@ def spark_session(ctx: typer.Context, master: str) -> "Iterator[SparkSession]":
     os.close(handle)
     log = Path(name)
     try:
-        with step(err, "Starting Spark (a few seconds)"):
+        with step(err, "Starting Spark", "a few seconds"):
             spark = quiet_session(app, master, log)
         try:
             yield spark

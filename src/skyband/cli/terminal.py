@@ -19,14 +19,15 @@ err = Console(stderr=True, highlight=False)
 
 
 @contextmanager
-def step(console: Console, text: str) -> Iterator[None]:
-    """Say at once what is being done and, on a terminal, how long it took."""
+def step(console: Console, text: str, hint: str = "") -> Iterator[None]:
+    """Say at once what is being done, with a hint how long it may take, and on a terminal how long it took."""
     began = monotonic()
+    announced = f"{text} [dim]({hint})[/] …" if hint else f"{text} …"
     if not console.is_terminal:
-        console.print(f"{text} …")
+        console.print(announced)
         yield
         return
-    with console.status(f"{text} …"):
+    with console.status(announced):
         yield
     console.print(f"[green]✓[/] {text} [dim]({monotonic() - began:.1f} s)[/]")
 

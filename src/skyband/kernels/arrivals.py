@@ -111,7 +111,7 @@ def process_filtered(held: Held, clock: Ints, rows: Batch) -> tuple[Held, Log]:
     held = Held(held.band, held.sieve, _enlarged(held.buffer, rows.score.size))
     done = _process_filtered(held, clock, rows, 0, log, heap)
     while done < rows.score.size:
-        inserts = held.buffer.meta[COUNT] + 1
+        inserts = _inserts(held.buffer, time_of(rows, done), clock[EXTENT])
         held = Held(bands.widened(held.band, inserts), bands.widened(held.sieve, 1), held.buffer)
         log = bands.roomy(log, held.band, inserts)
         done = _process_filtered(held, clock, rows, done, log, heap)
@@ -128,10 +128,10 @@ def _process_filtered(held: Held, clock: Ints, rows: Batch, first: int, log: Log
     ties, bar = band.meta[bands.TIES] == 1, _bar(sieve)
     i = first
     while i < rows.score.size:
-        inserts = buffer.meta[COUNT] + 1  # at most: all of the buffer leaves, and the row goes straight through
+        score, time, number = rows.score[i], time_of(rows, i), number_of(rows, i)
+        inserts = _inserts(buffer, time, extent)
         if bands.cramped(band, inserts) or bands.cramped(sieve, 1) or bands.short(log, band, inserts):
             break
-        score, time, number = rows.score[i], time_of(rows, i), number_of(rows, i)
         i += 1
         in_order = newer(time, number, now, newest)
         if in_order:
@@ -176,6 +176,13 @@ def _bar(sieve: Band) -> float:
     """The k-th best score of the sieve; NaN, which nothing falls below, if it has fewer."""
     meta = sieve.meta
     return sieve.score[meta[bands.START] + meta[K] - 1] if meta[bands.TOP] == meta[K] else np.nan
+
+
+@in_place
+def _inserts(buffer: Buffer, time: int, extent: int) -> int:
+    """The most objects that a row of this time can bring into the band: what leaves the buffer for it, and itself."""
+    count = buffer.meta[COUNT]
+    return int(count + 1 if count > 0 and 2 * (time - buffer.time[buffer.meta[FRONT]]) >= extent else 2)
 
 
 @in_place

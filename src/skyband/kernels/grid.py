@@ -129,7 +129,9 @@ def hop(held: Watch, clock: Ints, rows: Batch) -> tuple[Watch, Output]:
         _shed(grid, dead)
         bands.settle(band, dead, ALWAYS, None, 0, 0)
         start, top = band.meta[bands.START], band.meta[bands.TOP]
-        out = emit(out, 0, clock[END], clock[NEWEST], band.number[start : start + top], band.score[start : start + top])
+        # A count window is closed by the first object numbered end - 1 or higher.
+        trigger = clock[NEWEST] if clock[NOW] >= clock[END] - 1 or done == rows.score.size else number_of(rows, done)
+        out = emit(out, 0, clock[END], trigger, band.number[start : start + top], band.score[start : start + top])
         clock[END] += slide
     _shed(held.grid, clock[FLOOR])
     bands.settle(held.band, clock[FLOOR], ALWAYS, None, 0, 0)

@@ -25,8 +25,9 @@ from skyband.kernels.answers import (
     note_missing,
     read,
     takes,
-)  # fmt: skip
-from skyband.kernels.output import Output, emit, grow
+)
+from skyband.kernels.batch import Windows, batch
+from skyband.kernels.output import Output, emit
 from skyband.kernels.pst import Tree, build, candidates, reaching
 from skyband.kernels.staircase import Object, Objects, Stairs, climb, dominated, put, put_off, sift
 
@@ -70,14 +71,6 @@ class Spec(NamedTuple):
     N: int  # the longest extent
     strict: bool  # whether dominance asks for a better score
     time: bool
-
-
-class Windows(NamedTuple):
-    """Windows to be answered together, the longest first."""
-
-    query: Ints
-    end: Ints
-    start: Ints
 
 
 @njit(cache=True)
@@ -232,9 +225,14 @@ def hop(
             return i, out
         bound = rows.time[i] if i < size else frontier
         if bound >= meta[DUE]:
-            out = _close(skyband, ends, out, spec, bound, rows.number[max(0, i - 1)] if size > 0 else 0)
+            # A count window is closed by the first object numbered end - 1 or higher.
+            reached = rows.time[i - 1] + 1 if i > 0 else meta[NEWEST] + 1
+            before, after = rows.number[max(0, i - 1)] if size > 0 else 0, rows.number[i] if i < size else 0
+            out = _close(skyband, ends, out, spec, bound, (reached, before, after))
         if i == size:
             meta[FLOOR] = _floor(spec, frontier)
+            if not spec.time:  # a sequence may end in numbers that no object has
+                meta[NEWEST] = max(meta[NEWEST], frontier - 1)
             return i, out
 
 
@@ -266,16 +264,23 @@ def _floor(spec: Spec, bound: int) -> int:
 
 
 @njit(cache=True)
-def _close(skyband: Skyband, ends: Ints, out: Output, spec: Spec, bound: int, last: int) -> Output:
-    """Emit the windows that end by ``bound`` and hold an object; the query stands for the key in the output."""
+def _close(
+    skyband: Skyband, ends: Ints, out: Output, spec: Spec, bound: int, closer: tuple[int, int, int]
+) -> Output:
+    """Emit the windows that end by ``bound`` and hold an object; the query stands for the key in the output.
+
+    ``closer``: up to which end the object before has closed them, its number, and that of the object after.
+    """
     objects, _, _, meta = skyband
     windows = _due(ends, spec, bound, meta[NEWEST])
     if windows.end.size > 0:
-        offset, member, passed = batch(objects, meta[SIZE], windows, spec)
+        offset, member, passed = batch(objects, meta[SIZE], windows)
         for w in range(windows.end.size):
             part = member[offset[w] : offset[w + 1]]
-            out = emit(out, windows.query[w], windows.end[w], 0 if spec.time else last,
-                       objects.number[part], objects.score[part])  # fmt: skip
+            if part.size > 0:
+                trigger = closer[1] if windows.end[w] <= closer[0] else closer[2]
+                out = emit(out, windows.query[w], windows.end[w], 0 if spec.time else trigger,
+                           objects.number[part], objects.score[part])  # fmt: skip
         meta[PASSED] += passed
     for q in range(ends.size):
         ends[q] = (bound // spec.slide[q] + 1) * spec.slide[q]
@@ -294,55 +299,14 @@ def _due(ends: Ints, spec: Spec, bound: int, newest: int) -> Windows:
         slide = spec.slide[q]
         last[q] = min(bound, (newest + spec.extent[q]) // slide * slide)
         count += max(0, (last[q] - ends[q]) // slide + 1)
-    windows = Windows(np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64))
+    windows = Windows(np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64),
+                      np.empty(count, np.int64), np.empty(count, np.bool_))  # fmt: skip
     for w in range(count):
         longest = -1
         for q in range(ends.size):
             start = next_end[q] - spec.extent[q]
             if next_end[q] <= last[q] and (longest < 0 or start < windows.start[w]):
                 longest, windows.query[w], windows.end[w], windows.start[w] = q, q, next_end[q], start
+        windows.k[w], windows.ties[w] = spec.k[longest], spec.ties[longest]
         next_end[longest] += spec.slide[longest]
     return windows
-
-
-@njit(cache=True)
-def batch(objects: Objects, size: int, windows: Windows, spec: Spec) -> tuple[Ints, Ints, int]:
-    """Batch (Algorithm 7): positions in S of the answers of several windows, in one pass.
-
-    Those of window w are ``member[offset[w] : offset[w + 1]]``; the last value is how many objects served no window.
-    """
-    k, ties = spec.k[windows.query], spec.ties[windows.query]
-    count = k.size
-    follow = np.arange(1, count + 2)  # the window after each that is still to be filled; that after ``count`` is first
-    follow[count] = 0
-    held, kth = np.zeros(count, np.int64), np.zeros(count)
-    window, member = np.empty(256, np.int64), np.empty(256, np.int64)
-    found = passed = 0
-    for i in range(size):
-        before, w = count, follow[count]
-        if w == count:
-            break
-        passed += objects.time[i] < windows.start[w]
-        while w < count and objects.time[i] >= windows.start[w]:
-            filled = held[w] >= k[w] and objects.score[i] != kth[w]
-            if not filled:
-                if found == window.size:
-                    window, member = grow(window, 0), grow(member, 0)
-                window[found], member[found] = w, i
-                found += 1
-                held[w] += 1
-                kth[w] = objects.score[i]
-                filled = held[w] == k[w] and not ties[w]
-            if filled:
-                follow[before] = follow[w]
-            else:
-                before = w
-            w = follow[w]
-    offset = np.zeros(count + 1, np.int64)
-    for w in range(count):
-        offset[w + 1] = offset[w] + held[w]
-    position, sorted_member = offset.copy(), np.empty(found, np.int64)
-    for i in range(found):
-        sorted_member[position[window[i]]] = member[i]
-        position[window[i]] += 1
-    return offset, sorted_member, passed

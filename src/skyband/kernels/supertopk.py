@@ -14,6 +14,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 NEVER = np.iinfo(np.int64).max
+FEW = 24
 MANY = 16  # rows that enter a top k one by one; more are cheaper to merge in one pass
 
 
@@ -100,13 +101,14 @@ class Work(NamedTuple):
     """One partition at work: the top k, the rest of the super-top-k list, and rows that were not sorted in yet.
 
     ``size`` counts what is in use: of top, from where and up to where in rest, of fresh. Then come a flag, whether
-    the top k is stale and must be built anew before it is shown, and a time no later than the oldest in the top k.
+    the top k is stale and must be built anew before it is shown, a time no later than the oldest in the top k, and
+    how many rows have entered the top k since the list was minimal.
     """
 
     top: Lists
     rest: Lists
     fresh: Lists
-    size: Ints  # top, start of rest, end of rest, fresh, stale, oldest
+    size: Ints  # top, start of rest, end of rest, fresh, stale, oldest, entered
     best: Floats  # the best score in fresh
 
 
@@ -133,14 +135,47 @@ def _merge_part(old: Lists, lo: int, hi: int, new: Lists, j: int, out: Lists) ->
 
 
 @njit(cache=True)
+def _sorted(rows: Lists, count: int) -> Lists:
+    """The first ``count`` rows, best first. A few are sorted where they are, which costs no memory."""
+    score, time, number = rows.score[:count], rows.time[:count], rows.number[:count]
+    if count > FEW:
+        order = by_rank(score, time, number)
+        return Lists(rows.offset, score[order], time[order], number[order])
+    for i in range(1, count):
+        s, t, n = score[i], time[i], number[i]
+        j = i
+        while j > 0 and better(s, t, n, score[j - 1], time[j - 1], number[j - 1]):
+            score[j], time[j], number[j] = score[j - 1], time[j - 1], number[j - 1]
+            j -= 1
+        score[j], time[j], number[j] = s, t, n
+    return Lists(rows.offset, score, time, number)
+
+
+@njit(cache=True)
+def _head(work: Work, spec: Spec, lo: int, hi: int) -> Work:
+    """Takes the top k from the head of the rest, which is ``rest[lo:hi]``."""
+    top, rest, fresh, size, best = work
+    tops = min(hi - lo, spec.k)
+    while spec.ties and 0 < tops < hi - lo and rest.score[lo + tops] == rest.score[lo + tops - 1]:
+        tops += 1
+    if tops > top.score.size:
+        top = Lists(top.offset, grow(top.score, tops), grow(top.time, tops), grow(top.number, tops))
+    size[5] = NEVER
+    for i in range(tops):
+        top.score[i], top.time[i], top.number[i] = rest.score[lo + i], rest.time[lo + i], rest.number[lo + i]
+        size[5] = min(size[5], top.time[i])
+    size[0], size[1], size[2], size[4], size[6] = tops, lo + tops, hi, 0, 0
+    return Work(top, rest, fresh, size, best)
+
+
+@njit(cache=True)
 def _merge(work: Work, spec: Spec, first: int) -> Work:
     """Sorts the fresh rows in, drops what no window from ``first`` on can show, and takes the top k from the head."""
     top, rest, fresh, size, best = work
     tops, lo, hi, count = size[0], size[1], size[2], size[3]
     total = tops + hi - lo + count
     score, time, number = np.empty(total), np.empty(total, np.int64), np.empty(total, np.int64)
-    order = by_rank(fresh.score[:count], fresh.time[:count], fresh.number[:count])
-    new = Lists(fresh.offset, fresh.score[order], fresh.time[order], fresh.number[order])
+    new = _sorted(fresh, count)
     out = Lists(np.zeros(1, np.int64), score, time, number)
     j = _merge_part(top, 0, tops, new, 0, out)  # the top k, stale or not, comes before the rest
     j = _merge_part(rest, lo, hi, new, j, out)
@@ -152,15 +187,8 @@ def _merge(work: Work, spec: Spec, first: int) -> Work:
         if keep[n]:
             score[total], time[total], number[total] = score[n], time[n], number[n]
             total += 1
-    tops = min(total, spec.k)
-    while spec.ties and 0 < tops < total and score[tops] == score[tops - 1]:
-        tops += 1
-    if tops > top.score.size:
-        top = Lists(top.offset, grow(top.score, tops), grow(top.time, tops), grow(top.number, tops))
-    top.score[:tops], top.time[:tops], top.number[:tops] = score[:tops], time[:tops], number[:tops]
-    size[0], size[1], size[2], size[3], size[4] = tops, tops, total, 0, 0
-    size[5] = _oldest(top.time[:tops])
-    return Work(top, Lists(rest.offset, score, time, number), fresh, size, best)
+    size[3] = 0
+    return _head(Work(top, Lists(rest.offset, score, time, number), fresh, size, best), spec, 0, total)
 
 
 @njit(cache=True)
@@ -194,6 +222,7 @@ def _enter(work: Work, spec: Spec, score: float, time: int, number: int) -> None
         i -= 1
     top.score[i], top.time[i], top.number[i] = score, time, number
     work.size[5] = min(work.size[5], time)
+    work.size[6] += 1
     n = work.size[0] + 1
     while n > spec.k and not (spec.ties and top.score[n - 1] == top.score[spec.k - 1]):
         n -= 1
@@ -286,6 +315,18 @@ def _close(out: Output, work: Work, spec: Spec, key: int, end: int, bound: int, 
 
 
 @njit(cache=True)
+def _save(work: Work, spec: Spec, first: int, out: Lists, n: int) -> int:
+    """Writes what is in window ``first`` or a later one to ``out`` from ``n`` on; returns where it ends."""
+    start = first * spec.slide - spec.extent
+    for part, lo, hi in ((work.top, 0, work.size[0]), (work.rest, work.size[1], work.size[2])):
+        for i in range(lo, hi):
+            if part.time[i] >= start:
+                out.score[n], out.time[n], out.number[n] = part.score[i], part.time[i], part.number[i]
+                n += 1
+    return n
+
+
+@njit(cache=True)
 def slide_lists(lists: Lists, rows: Lists, spec: Spec, closings: Closings) -> tuple[Lists, Output]:
     """Folds ``rows`` (by partition and pane) into the super-top-k lists and closes the windows that are due."""
     keys = lists.offset.size - 1
@@ -298,7 +339,7 @@ def slide_lists(lists: Lists, rows: Lists, spec: Spec, closings: Closings) -> tu
     scratch = spec.k if spec.k < 64 else 64
     top = Lists(none, np.empty(scratch), np.empty(scratch, np.int64), np.empty(scratch, np.int64))
     fresh = Lists(none, np.empty(64), np.empty(64, np.int64), np.empty(64, np.int64))
-    size, best = np.zeros(6, np.int64), np.zeros(1)
+    size, best = np.zeros(7, np.int64), np.zeros(1)
     for key in range(keys):
         a, b = lists.offset[key], lists.offset[key + 1]
         lo, stop = rows.offset[key], rows.offset[key + 1]
@@ -312,10 +353,8 @@ def slide_lists(lists: Lists, rows: Lists, spec: Spec, closings: Closings) -> tu
             number[n : n + b - a] = lists.number[a:b]
             offset[key + 1] = n + b - a
             continue
-        size[:] = 0
-        size[1], size[2] = a, b
-        size[4] = 1
-        work = Work(top, lists, fresh, size, best)
+        size[3] = 0
+        work = _head(Work(top, lists, fresh, size, best), spec, a, b)
         while lo < stop:
             pane = rows.time[lo] // spec.pane * spec.pane
             hi = lo + 1
@@ -325,11 +364,10 @@ def slide_lists(lists: Lists, rows: Lists, spec: Spec, closings: Closings) -> tu
             work = _fold(work, spec, rows, lo, hi, end // spec.slide)
             lo = hi
         out, work, end = _close(out, work, spec, key, end, frontier, closings)
-        work = _merge(work, spec, present if closings.offset.size else end // spec.slide)
+        first = present if closings.offset.size else end // spec.slide
+        if work.size[3] or work.size[6]:
+            work = _merge(work, spec, first)
         top, fresh = work.top, work.fresh
-        total = size[2]
-        score[n : n + total], time[n : n + total] = work.rest.score[:total], work.rest.time[:total]
-        number[n : n + total] = work.rest.number[:total]
-        offset[key + 1] = n + total
+        offset[key + 1] = _save(work, spec, first, Lists(offset, score, time, number), n)
     n = offset[keys]
     return Lists(offset, score[:n].copy(), time[:n].copy(), number[:n].copy()), out

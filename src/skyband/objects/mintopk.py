@@ -110,7 +110,9 @@ class MinTopk(Algorithm):
     def keys(self) -> Ints:
         if not self.window.time:
             return np.flatnonzero(self.state.newest >= 0)
-        return np.union1d(np.flatnonzero(np.diff(self.state.offset)), self.state.open_key)
+        alive = np.diff(self.state.offset) > 0
+        alive[self.state.open_key] = True
+        return np.flatnonzero(alive)
 
     def rekey(self, code: Ints) -> None:
         state = self.state
@@ -196,7 +198,8 @@ class MinTopk(Algorithm):
     def _closings_by_number(self, rows: Rows, frontier: Ints, newest: Ints) -> tuple[supertopk.Closings, Ints, Ints]:
         """Rows of a sequence in any order, pruned already: windows close as far as all their numbers have come."""
         if rows.score.size:
-            np.maximum.at(newest, _columns(rows).key if rows.key.size else 0, rows.spelled_out().time)
+            full = rows.spelled_out()
+            np.maximum.at(newest, full.key, full.time)
         due = np.maximum(self.state.closed, frontier)
         slides = due // self.window.slide - self.state.closed // self.window.slide
         offset = np.append(0, np.cumsum(slides))

@@ -86,8 +86,8 @@ class SCase(PerKey[State]):
     Deviations:
 
     - S is an array: to insert an object moves those behind it. The x of section 6.2 is the optimum for that cost, with
-      C + log K for log K, so that it holds for K = 1 too. The paper's x, for a
-      tree, is 4 times (K = 9) to 40 times (K = 1000) as large.
+      C + log K for log K, so that it holds for K = 1 too. The paper's x, for a tree, is 4 times (K = 9) to 40 times
+      (K = 1000) as large.
     - The priority search tree is not updated. Objects that come after it was built lie behind it and are tried one
       by one; it is built only when the objects that answers had to pass over or to try would have paid for it, and
       let go when Algorithm 4 runs. Until there is one, answers are read down S, past those outside the window.

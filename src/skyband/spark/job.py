@@ -1,19 +1,21 @@
 """What every task of a run needs to know. No pyspark here: it is the part that travels to the workers."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
-from skyband.layout import Layout
+from skyband.layout import Layout, Written
+from skyband.objects.base import NO_CHANGES, NO_RANKINGS
 from skyband.plan import Plan, plan_for
 from skyband.queries import TopK
-from skyband.scoring import compile_order
+from skyband.scoring import Score, compile_order
 
 Emit = Literal["final", "changes", "latest"]
 
 # Columns that travel beside the user's own.
-SCORE, TIME, TIE, PART, PASSES = "__score", "__time", "__tie", "__part", "__passes"
+SCORE, TIME, TIE = "__score", "__time", "__tie"
 
 
 @dataclass(frozen=True)
@@ -22,56 +24,108 @@ class Job:
 
     Attributes:
         query: as the user gave it.
-        schema: the user's columns that must travel: of the partitions, and of the answer.
-        emit: what is wanted.
-        shards: how many tasks share the state; partitions of the stream are spread over them by hash.
+        schema: the user's columns that must travel: those of the partitions and of the answer.
+        kind: the type of the event-time or sequence column; None where arrival order counts.
+        latest: whether the ranking as it stands is wanted, instead of final windows or changes.
+        shards: the names of the tasks that share the state; partitions are spread over them by hash.
         chunks: pieces of the state of a shard, so that a batch rewrites only those it touches.
+        score, passes, time, tie, part: the columns that tell the score, whether ``where`` is true, the position, the
+            order of ties, and the piece of the state. None where there is none: the score is then that of a Python
+            function, every row passes, arrival order counts, ties have no order, or there is one piece only.
     """
 
     query: TopK
     schema: pa.Schema
-    emit: Emit
-    shards: int
+    kind: pa.DataType | None
+    latest: bool
+    shards: tuple[int, ...]
     chunks: int
+    score: str | None
+    passes: str | None
+    time: str | None
+    tie: str | None
+    part: str | None
 
     @property
     def pruned(self) -> bool:
         """Whether tasks send only the top k of each pane: exact for hopping windows whose panes a row shows."""
-        window = self.query.window
-        return window.hopping and window.on is not None and self.plan.algorithm.name == "mintopk"
+        return self.query.window.hopping and self.time is not None and prepare(self).plan.algorithm.name == "mintopk"
 
     @property
-    def counted(self) -> bool:
-        """Whether windows close as their numbers are complete: pruned rows of a sequence."""
-        return self.pruned and not self.query.window.time
+    def sequence(self) -> bool:
+        """Whether rows are placed by their number in a sequence."""
+        return self.time is not None and not self.query.window.time
 
-    @property
-    def plan(self) -> Plan:
-        return plan_for((self.scored,))
+    def spec(self) -> dict[str, Any]:
+        """What a saved state belongs to, as plain JSON values."""
+        columns = [[field.name, str(field.type)] for field in self.schema]
+        return {"query": self.query.spec(), "columns": columns, "on": str(self.kind), "arrival": self.tie,
+                "latest": self.latest, "shards": len(self.shards), "chunks": self.chunks}  # fmt: skip
 
-    @property
-    def scored(self) -> TopK:
-        """The query over rows that carry their score and position already."""
-        direction = "DESC" if compile_order(self.query.order_by).descending else "ASC"
-        window = self.query.window
-        return replace(
-            self.query,
-            order_by=f'"{SCORE}" {direction}',
-            where=None,
-            window=window if window.on is None else replace(window, on=TIME),
-            select=self.query.select if self.query.select is not None else self._all_columns(),
-        )
 
-    def layout(self) -> Layout:
-        """How the answer is written."""
-        return Layout(self.scored, self.travelling(), compile_order(self.scored.order_by))
+class Prepared(NamedTuple):
+    """What follows from a job, and takes too long to work out for every batch."""
 
-    def travelling(self) -> pa.Schema:
-        """The columns of rows on their way: the user's, and the score and position."""
-        schema = self.schema.append(pa.field(SCORE, pa.float64()))
-        kind = pa.timestamp("us", "UTC") if self.query.window.time else pa.int64()
-        return schema.append(pa.field(TIME, kind)).append(pa.field(TIE, pa.int64()))
+    query: TopK  # over rows that carry their score and position
+    score: Score  # of the user's query
+    plan: Plan
+    layout: Layout
+    travelling: pa.Schema
+    answer: pa.Schema
 
-    def _all_columns(self) -> tuple[str, ...]:
-        return tuple('"' + name.replace('"', '""') + '"' for name in self.schema.names
-                     if name not in self.query.partition_by)  # fmt: skip
+
+@lru_cache(maxsize=256)
+def prepare(job: Job) -> Prepared:
+    """Works it out once in a process; Spark uses its Python workers again and again."""
+    query, score = job.query, compile_order(job.query.order_by)
+    names = tuple('"' + n.replace('"', '""') + '"' for n in job.schema.names if n not in query.partition_by)
+    scored = replace(
+        query,
+        order_by=f'"{SCORE}" {"DESC" if score.descending else "ASC"}',
+        where=None,
+        window=query.window if job.kind is None else replace(query.window, on=TIME),
+        select=names if query.select is None else query.select,
+    )
+    own = pa.schema([(SCORE, pa.float64()), (TIME, job.kind or pa.int64()), (TIE, pa.int64())])
+    layout = Layout(scored, pa.schema([*job.schema, *own]), compile_order(scored.order_by))
+    travelling = pa.schema([*job.schema, *own.set(1, pa.field(TIME, pa.int64()))])
+    return Prepared(scored, score, plan_for((scored,)), layout, travelling, _answer_schema(job, layout))
+
+
+def _answer_schema(job: Job, layout: Layout) -> pa.Schema:
+    rows = job.schema.empty_table()
+    keys = rows.select(job.query.partition_by) if job.query.partition_by else None
+    nothing = Written(NO_RANKINGS.end, keys, NO_RANKINGS.end, NO_RANKINGS.number, NO_RANKINGS.score)
+    if job.latest:
+        return layout.snapshot(nothing, rows).schema
+    if job.query.window.hopping:
+        return layout.rankings(nothing, rows).schema
+    return layout.changes(NO_CHANGES, rows, keys).schema
+
+
+def shard_names(count: int) -> list[int]:
+    """Numbers that Spark's hash spreads evenly over ``count`` tasks, so that no task gets two shards and another none.
+
+    >>> shard_names(4)
+    [0, 2, 6, 14]
+    """
+    names: dict[int, int] = {}
+    number = 0
+    while len(names) < count:
+        names.setdefault(_murmur3(number) % count, number)
+        number += 1
+    return sorted(names.values())
+
+
+def _murmur3(number: int) -> int:
+    """Spark's hash of an int: 32-bit MurmurHash3 with the seed 42, as a signed number."""
+    mask = 0xFFFFFFFF
+    k = number * 0xCC9E2D51 & mask
+    k = (k << 15 | k >> 17) * 0x1B873593 & mask
+    h = 42 ^ k
+    h = ((h << 13 | h >> 19) & mask) * 5 + 0xE6546B64 & mask
+    h ^= 4
+    h = (h ^ h >> 16) * 0x85EBCA6B & mask
+    h = (h ^ h >> 13) * 0xC2B2AE35 & mask
+    h ^= h >> 16
+    return h - (1 << 32) if h >> 31 else h

@@ -11,103 +11,117 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from skyband.objects.base import FOREVER
-from skyband.spark.job import Job
+from skyband.spark.job import Job, prepare
 from skyband.spark.shard import MERGED, Packet, merge
-from skyband.store import table_from_bytes
 
 
 class StoredPieces:
-    """Pieces in the state store: a map of blobs, and beside each its size, so that a look costs little."""
+    """Pieces in the state store.
+
+    The names of the variables are part of the checkpoint: under another name Spark finds nothing and says nothing.
+    """
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
-        self._newest = handle.getValueState("newest", "newest long")
-        self._blobs = handle.getMapState("pieces", "chunk int", "blob binary")
-        self._held = handle.getMapState("held", "chunk int", "candidates long, size long")
+        self._head = handle.getValueState("head", "blob binary")
+        self._pieces = handle.getMapState("pieces", "chunk int", "blob binary")
 
-    def newest(self) -> int:
-        return self._newest.get()[0] if self._newest.exists() else -FOREVER
+    def head(self) -> bytes | None:
+        value = self._head.get()
+        return None if value is None else bytes(value[0])
 
-    def set_newest(self, newest: int) -> None:
-        self._newest.update((newest,))
+    def set_head(self, blob: bytes) -> None:
+        self._head.update((blob,))
 
-    def get(self, chunk: int) -> bytes | None:
-        return bytes(self._blobs.getValue((chunk,))[0]) if self._blobs.containsKey((chunk,)) else None
+    def get(self, chunk: int) -> bytes:
+        value = self._pieces.getValue((chunk,))
+        assert value is not None
+        return bytes(value[0])
 
     def put(self, chunk: int, blob: bytes) -> None:
-        self._blobs.updateValue((chunk,), (blob,))
+        self._pieces.updateValue((chunk,), (blob,))
 
-    def all(self) -> list[int]:
-        return [key[0] for key in self._held.keys()]  # noqa: SIM118
-
-    def held(self, chunk: int) -> tuple[int, int]:
-        return tuple(self._held.getValue((chunk,)))  # type: ignore[return-value]
-
-    def set_held(self, chunk: int, candidates: int, size: int) -> None:
-        self._held.updateValue((chunk,), (candidates, size))
+    def drop(self, chunk: int) -> None:
+        self._pieces.removeKey((chunk,))
 
 
 class Merger(StatefulProcessor):
     """Restore, update, save."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, jobs: tuple[Job, ...]) -> None:
+        self._jobs = jobs
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._pieces = StoredPieces(handle)
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
-        found = [_packet(row.asDict()) for row in rows]
-        for answer in merge(self._job, found, self._pieces, ended=False):
-            yield Row(**{name: answer.get(name) for name in MERGED.names})
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: N802
+        packets = [_packet(row.asDict()) for row in rows]
+        for answer in merge(job_of(self._jobs, key[0]), packets, self._pieces):
+            yield Row(**{**dict.fromkeys(MERGED.names), "shard": key[0], **answer})
 
 
 class MemoryPieces:
-    """Pieces of a run over a static DataFrame, which ends with the call."""
+    """Pieces of a run over a static DataFrame, or of a test."""
 
     def __init__(self) -> None:
-        self._blobs: dict[int, bytes] = {}
-        self._sizes: dict[int, tuple[int, int]] = {}
+        self.blobs: dict[int, bytes] = {}
+        self.first: bytes | None = None
 
-    def newest(self) -> int:
-        return -FOREVER
+    def head(self) -> bytes | None:
+        return self.first
 
-    def set_newest(self, newest: int) -> None:
-        pass
+    def set_head(self, blob: bytes) -> None:
+        self.first = blob
 
-    def get(self, chunk: int) -> bytes | None:
-        return self._blobs.get(chunk)
+    def get(self, chunk: int) -> bytes:
+        return self.blobs[chunk]
 
     def put(self, chunk: int, blob: bytes) -> None:
-        self._blobs[chunk] = b""
+        self.blobs[chunk] = blob
 
-    def all(self) -> list[int]:
-        return list(self._sizes)
-
-    def held(self, chunk: int) -> tuple[int, int]:
-        return self._sizes[chunk]
-
-    def set_held(self, chunk: int, candidates: int, size: int) -> None:
-        self._sizes[chunk] = candidates, size
+    def drop(self, chunk: int) -> None:
+        del self.blobs[chunk]
 
 
-def merge_all(job: Job) -> Callable[[pa.Table], pa.Table]:
-    """The function for ``applyInArrow``: all packets of a shard at once, and the stream has ended."""
+def merge_all(jobs: tuple[Job, ...]) -> Callable[[pa.Table], pa.Table]:
+    """The function for ``applyInArrow``: all packets of a shard at once, and then the stream has ended."""
 
     def run(table: pa.Table) -> pa.Table:
-        found = [_packet(row) for row in table.to_pylist()]
-        return pa.Table.from_pylist(list(merge(job, found, MemoryPieces(), ended=True)), MERGED)
+        rows = table.to_pylist()
+        shard = rows[0]["shard"]
+        answers = merge(job_of(jobs, shard), [_packet(row) for row in rows], MemoryPieces(), ended=True)
+        return pa.Table.from_pylist([{"shard": shard, **answer} for answer in answers], MERGED)
 
     return run
+
+
+def job_of(jobs: tuple[Job, ...], shard: int) -> Job:
+    """The job that a shard works for."""
+    return next(job for job in jobs if shard in job.shards)
 
 
 def _packet(row: dict[str, Any]) -> Packet:
     return Packet(**{name: row[name] for name in Packet._fields})
 
 
-def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The function for ``mapInArrow`` that turns packed answers into rows."""
-    for batch in batches:
-        for data in batch.column("data").to_pylist():
-            yield from table_from_bytes(data).to_batches()
+def answer_schema(jobs: tuple[Job, ...], several: bool) -> pa.Schema:
+    """The columns of the answer: those of all queries, behind the name of the query if there are several."""
+    schemas = [prepare(job).answer for job in jobs]
+    first = pa.schema({"query": pa.string()} if several else {})
+    return pa.unify_schemas([first, *schemas])
 
+
+def unpacker(jobs: tuple[Job, ...], several: bool) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function for ``mapInArrow`` that turns packed answers into rows."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        schema = answer_schema(jobs, several)
+        for batch in batches:
+            for shard, data in zip(batch["shard"].to_pylist(), batch["data"].to_pylist(), strict=True):
+                table = pa.ipc.open_stream(data).read_all()
+                if several:
+                    name = pa.array([job_of(jobs, shard).query.name] * table.num_rows, pa.string())
+                    table = table.append_column("query", name)
+                table = pa.concat_tables([schema.empty_table(), table], promote_options="default")
+                yield from table.select(schema.names).to_batches()
+
+    return run

@@ -5,173 +5,284 @@ Rows cost more on their way between Spark and Python than in any algorithm, so a
 
 import time as clock
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from skyband.kernels import panes
+from skyband.kernels.intake import count_nan
 from skyband.keys import Keys
 from skyband.objects.base import FOREVER, NOTHING, Floats, Ints
-from skyband.spark.job import PART, PASSES, SCORE, TIE, TIME, Job
+from skyband.spark.job import SCORE, TIE, TIME, Job, prepare
 from skyband.store import table_to_bytes
 
 PACKED = pa.schema({
     "shard": pa.int32(),
     "chunk": pa.int32(),  # -1: counts only, sent to every shard
+    "order": pa.int64(),  # of the packets, where rows are taken in the order of their arrival
     "data": pa.binary(),  # rows, as an Arrow stream
     "counts": pa.binary(),  # how many rows of each pane there were, as an Arrow stream
     "newest": pa.int64(),
     "seen": pa.int64(),
     "invalid": pa.int64(),
-    "order": pa.int64(),  # of the task, where rows are taken in the order of their arrival
     "ms": pa.float64(),
 })  # fmt: skip
-NOTHING_COUNTED = {"newest": -FOREVER, "seen": 0, "invalid": 0, "ms": 0.0}  # no NULL: pandas would make it a float
-ROWS = 1 << 18  # survivors that may pile up in a task before they are pruned together
+GATHER = 1 << 18  # rows that may pile up in a task before they are pruned together
+SEND = 1 << 21  # rows that no pruning makes fewer are sent in packets of so many
+WORTH = 0.8  # where more than this share of a batch survives, batches are not pruned one by one any more
+
+Packets = Iterator[dict[str, Any]]
+_NO_COUNTS = {"newest": -FOREVER, "seen": 0, "invalid": 0, "ms": 0.0}
 
 
-def packer(job: Job, task: Callable[[], int]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def packer(jobs: tuple[Job, ...], task: Callable[[], int]) -> Callable[[Iterable[pa.RecordBatch]], Any]:
     """The function for ``mapInArrow``; ``task`` tells the number of the task it runs in."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        packer = Packer(job)
+        packers = [Packer(job, task(), counting=i == 0) for i, job in enumerate(jobs)]
         for batch in batches:
-            packer.add(pa.Table.from_batches([batch]))
-        yield pa.RecordBatch.from_pylist(list(packer.packed(task())), PACKED)
+            table = pa.Table.from_batches([batch])
+            for packer in packers:
+                yield from _batches(packer.add(table))
+        for packer in packers:
+            yield from _batches(packer.finish())
 
     return run
 
 
-class Packer:
-    """Takes in the rows of one task."""
+def _batches(packets: Packets) -> Iterator[pa.RecordBatch]:
+    for packet in packets:
+        yield pa.RecordBatch.from_pylist([packet], PACKED)
 
-    def __init__(self, job: Job) -> None:
+
+class Batch(NamedTuple):
+    """Rows with what ranks them."""
+
+    table: pa.Table
+    score: Floats
+    time: Ints
+    tie: Ints
+
+    def take(self, indices: Ints) -> "Batch":
+        time = self.time[indices] if self.time.size else self.time
+        return Batch(self.table.take(pa.array(indices)), self.score[indices], time, self.tie[indices])
+
+    def where(self, mask: NDArray[np.bool_]) -> "Batch":
+        return self if mask.all() else self.take(np.flatnonzero(mask))
+
+
+class Packer:
+    """Takes in the rows of one task for one query.
+
+    Args:
+        job: the query.
+        task: a number by which the tasks of a batch are in order.
+        counting: whether to tell how many rows were seen; of several queries one does.
+    """
+
+    def __init__(self, job: Job, task: int = 0, counting: bool = True) -> None:
         self.job = job
+        self.counting = counting
+        self.query = job.query
         self.window = job.query.window
-        self.sign = 1.0 if str(job.scored.order_by).endswith("DESC") else -1.0
-        self.keys: Keys | None = None
-        self.kept: list[pa.Table] = []
+        self.score = prepare(job).score
+        self.fields = [*job.schema, *([pa.field(job.part, pa.int32())] if job.part else [])]
+        self.kept: list[Batch] = []
         self.rows = 0
+        self.limit = GATHER
+        self.worth = True
+        self.counts: list[pa.Table] = []  # by pane
         self.seen = self.invalid = 0
         self.newest = -FOREVER
-        self.counts: list[pa.Table] = []
         self.spent = 0.0
+        self.order = task << 32
 
-    def add(self, table: pa.Table) -> None:
-        """One Arrow batch."""
+    def add(self, table: pa.Table) -> Packets:
+        """One Arrow batch; yields what has to be sent at once because there is too much of it."""
         start = clock.perf_counter()
         self.seen += table.num_rows
-        # Spark calls some columns NOT NULL, and not the same ones each time.
-        table = pa.table(table.columns, pa.schema([field.with_nullable(True) for field in table.schema]))
-        table = self._valid(table)
-        if self.window.on is not None and table.num_rows:
-            self.newest = max(self.newest, int(pc.max(table.column(TIME)).as_py()))
-        if self.job.pruned:
-            table = self._pruned(table)
-        self.kept.append(table)
-        self.rows += table.num_rows
-        if self.job.pruned and self.rows > ROWS and len(self.kept) > 8:
+        rows = self._read(table)
+        size = rows.score.size
+        if size:
+            if self.window.time:
+                self.newest = max(self.newest, int(rows.time.max()))
+            if self.job.pruned:
+                if self.window.time:
+                    self._count_rows(rows.time)
+                if self.worth:
+                    rows = self._pruned(rows)
+                    self.worth = rows.score.size <= WORTH * size
+            self.kept.append(rows)
+            self.rows += rows.score.size
+        if self.rows > self.limit:
             self._gather()
+            self.limit = max(GATHER, 2 * self.rows)
+            if not self.job.pruned or self.rows > SEND:
+                yield from self._send()
         self.spent += clock.perf_counter() - start
 
-    def packed(self, task: int) -> Iterator[dict[str, object]]:
-        """What the task sends: its rows, piece by piece, and to every shard where it stands."""
+    def finish(self) -> Packets:
+        """What is left, and to every shard where the task stands."""
         start = clock.perf_counter()
-        for part, rows, counts in self._parts():
-            yield {**NOTHING_COUNTED, "shard": part // self.job.chunks, "chunk": part % self.job.chunks,
-                   "data": rows, "counts": counts, "order": task}  # fmt: skip
-        panes_seen = None
-        if self.counts and not self.job.counted:
-            counts = pa.concat_tables(self.counts).group_by("pane").aggregate([("count", "sum")])
-            panes_seen = table_to_bytes(counts).tobytes()
-        for shard in range(self.job.shards):
-            first = shard == 0
-            yield {"shard": shard, "chunk": -1, "newest": self.newest, "seen": self.seen if first else 0,
-                   "invalid": self.invalid if first else 0, "counts": panes_seen if first else None, "order": task,
-                   "ms": 1e3 * (self.spent + clock.perf_counter() - start) if first else 0.0}  # fmt: skip
+        self._gather()
+        yield from self._send()
+        for i, shard in enumerate(self.job.shards):
+            packet: dict[str, Any] = {
+                **_NO_COUNTS,
+                "shard": shard,
+                "chunk": -1,
+                "order": self.order,
+                "newest": self.newest,
+            }
+            if i == 0:
+                counts = _packed(_total(self.counts, ["pane"])) if self.counts else None
+                packet |= {"seen": self.seen if self.counting else 0, "invalid": self.invalid, "counts": counts,
+                           "ms": 1e3 * (self.spent + clock.perf_counter() - start)}  # fmt: skip
+            yield packet
 
-    def _valid(self, table: pa.Table) -> pa.Table:
-        """Without rows that have no score or no position; in a counted sequence they count before they go."""
-        score = table.column(SCORE)
-        bad = pc.or_(pc.is_null(score, nan_is_null=True), pc.is_null(table.column(TIME))
-                     if self.window.on is not None else False)  # fmt: skip
-        if PASSES in table.column_names:
-            passes = table.column(PASSES)
-            self.invalid += pc.sum(pc.and_(bad, passes)).as_py() or 0
-            table = table.drop_columns([PASSES])
-            bad = pc.or_(bad, pc.invert(passes))
-        else:
-            self.invalid += pc.sum(bad).as_py() or 0
-        if self.job.counted:
-            self._count_numbers(table.filter(pc.is_valid(table.column(TIME))))
-        return table.filter(pc.invert(bad)) if pc.any(bad).as_py() else table
+    def _read(self, table: pa.Table) -> Batch:
+        """The rows that have a score and a position, with the columns that travel.
 
-    def _pruned(self, table: pa.Table) -> pa.Table:
-        query = self.job.query
-        rows = self._columns(table)
-        if self.window.time:
-            first, length = panes.count_runs(NOTHING, rows.time, self.window.pane)
-            self.counts.append(pa.table({"pane": rows.time[first] // self.window.pane, "count": length}))
-        keys = 1 if self.keys is None else len(self.keys)
-        return table.take(pa.array(panes.survivors(rows, keys, self.window.pane, query.k, query.ties == "all")))
+        In a sequence a row that does not pass or has no score keeps its place: where every row travels it goes along
+        without a score, and else it is counted.
+        """
+        job = self.job
+        score = self.score.evaluate(table) if job.score is None else numbers(table, job.score)
+        time = NOTHING if job.time is None else integers(table, job.time)
+        tie = np.zeros(score.size, np.int64) if job.tie is None else integers(table, job.tie)
+        passes = None if job.passes is None else pc.fill_null(table.column(job.passes), False).to_numpy()
+        columns = [table.column(field.name) for field in self.fields]
+        rows = Batch(pa.table(columns, [field.name for field in self.fields]), score, time, tie)
+        lost = np.abs(time) >= FOREVER if time.size and _exceeds(time) else None
+        if passes is None and lost is None and not count_nan(score) and not job.sequence:
+            return rows
+        passes = np.ones(score.size, bool) if passes is None else passes
+        lost = np.zeros(score.size, bool) if lost is None else lost
+        bad = np.isnan(score) | lost
+        self.invalid += int((bad & passes).sum())
+        if job.sequence and not job.pruned:
+            return rows._replace(score=np.where(passes, score, np.nan)).where(~lost)
+        if job.sequence:
+            rows = rows.where(~lost)
+            valid = (passes & ~bad)[~lost]
+            self._count_numbers(rows, valid)
+            return rows.where(valid)
+        return rows.where(passes & ~bad)
 
-    def _columns(self, table: pa.Table) -> panes.Columns:
-        return panes.Columns(self._code(table), numbers(table, SCORE) * self.sign, integers(table, TIME),
-                             integers(table, TIE))  # fmt: skip
+    def _pruned(self, rows: Batch) -> Batch:
+        """The top k of every partition and pane, and rows that tie with them in everything that ranks."""
+        names = self.query.partition_by
+        keys = Keys(rows.table.select(names).slice(0, 0)) if names else None
+        key = NOTHING if keys is None else keys.encode(rows.table)
+        score = rows.score if self.score.descending else -rows.score
+        columns = panes.Columns(key, *map(_read_only, (score, rows.time, rows.tie)))
+        kept = panes.survivors(columns, 1 if keys is None else len(keys), self.window.pane, self.query.k,
+                               self.query.ties == "all")  # fmt: skip
+        return rows.take(kept) if kept.size < rows.score.size else rows
 
-    def _code(self, table: pa.Table) -> Ints:
-        if not self.job.query.partition_by:
-            return NOTHING
-        if self.keys is None:
-            self.keys = Keys(table.slice(0, 0).select(self.job.query.partition_by))
-        return self.keys.encode(table)
+    def _count_rows(self, time: Ints) -> None:
+        """How many rows of each pane have come: whether they are late is found out later."""
+        first, length = panes.count_runs(NOTHING, _read_only(time), self.window.pane)
+        counts = pa.table({"pane": time[first] // self.window.pane, "count": length})
+        self.counts.append(counts if first.size < 64 else _total([counts], ["pane"]))
 
-    def _count_numbers(self, table: pa.Table) -> None:
-        """How many numbers of each pane of each partition have come, holes and all."""
-        pane = pa.array(integers(table, TIME) // self.window.pane)
-        names = [*self.job.query.partition_by, PART]
-        grouped = table.select(names).append_column("pane", pane).group_by([*names, "pane"])
-        self.counts.append(grouped.aggregate([([], "count_all")]).rename_columns([*names, "pane", "count"]))
+    def _count_numbers(self, rows: Batch, valid: NDArray[np.bool_]) -> None:
+        """How many numbers of each partition and pane have come, how many of them with a score, and the highest."""
+        names = [*self.query.partition_by, *([self.job.part] if self.job.part else [])]
+        table = rows.table.select(names)
+        extra = {"pane": rows.time // self.window.pane, "highest": rows.time, "valid": valid.astype(np.int64),
+                 "count": np.ones_like(rows.time)}  # fmt: skip
+        for name, column in extra.items():
+            table = table.append_column(f"__{name}", pa.array(column))
+        self.counts.append(_total([table], [*names, "__pane"]))
 
     def _gather(self) -> None:
         """Prunes together what was pruned batch by batch."""
-        table = pa.concat_tables(self.kept)
-        counts, self.counts = self.counts, []
-        table = self._pruned(table) if table.num_rows else table
-        self.counts = counts
-        self.kept, self.rows = [table], table.num_rows
+        if len(self.kept) > 1:
+            table = pa.concat_tables([rows.table for rows in self.kept])
+            columns = (np.concatenate(column) for column in list(zip(*self.kept, strict=True))[1:])
+            rows = Batch(table, *columns)
+            self.kept = [self._pruned(rows) if self.job.pruned else rows]
+            self.rows = self.kept[0].score.size
 
-    def _parts(self) -> Iterator[tuple[int, bytes | None, bytes | None]]:
-        """The rows, and in a counted sequence the counts, of each piece of the state."""
-        if self.job.pruned and len(self.kept) > 1:
-            self._gather()
-        rows = _split(pa.concat_tables(self.kept)) if self.kept else {}
+    def _send(self) -> Packets:
+        """The rows, and in a pruned sequence the counts, of each piece of the state."""
+        rows = _split(self._travelling(self.kept[0]), self.job.part) if self.kept else {}
         counts: dict[int, pa.Table] = {}
-        if self.job.counted and self.counts:
-            names = [*self.job.query.partition_by, PART, "pane"]
-            total = pa.concat_tables(self.counts).group_by(names).aggregate([("count", "sum")])
-            counts = _split(total.rename_columns([*names, "count"]))
+        if self.job.sequence and self.counts:
+            names = [*self.query.partition_by, *([self.job.part] if self.job.part else []), "__pane"]
+            counts = _split(_total(self.counts, names), self.job.part)
+            self.counts = []
         for part in sorted(rows.keys() | counts.keys()):
-            yield (part, *(table_to_bytes(side[part]).tobytes() if part in side else None for side in (rows, counts)))
+            sides = {name: _packed(side[part]) for name, side in (("data", rows), ("counts", counts)) if part in side}
+            yield {**_NO_COUNTS, "shard": self.job.shards[part // self.job.chunks], "chunk": part % self.job.chunks,
+                   "order": self.order, **sides}  # fmt: skip
+        self.kept, self.rows = [], 0
+        self.order += 1
 
-
-def _split(table: pa.Table) -> dict[int, pa.Table]:
-    """The rows of each piece of the state, without the column that tells it, in their order."""
-    part = integers(table, PART)
-    table = table.drop_columns([PART]).combine_chunks()
-    if not part.size:
-        return {}
-    if (part == part[0]).all():
-        return {int(part[0]): table}
-    order = np.argsort(part, kind="stable")
-    cuts = np.flatnonzero(np.diff(part[order])) + 1
-    return {int(part[rows[0]]): table.take(pa.array(rows)) for rows in np.split(order, cuts)}
+    def _travelling(self, rows: Batch) -> pa.Table:
+        # Spark calls some columns NOT NULL, and not the same ones each time; time zones and widths of text vary too.
+        table = rows.table.cast(pa.schema([field.with_nullable(True) for field in self.fields]))
+        for name, column in ((SCORE, rows.score), (TIME, rows.time), (TIE, rows.tie)):
+            if column.size == rows.score.size:
+                table = table.append_column(name, pa.array(column))
+        return table
 
 
 def numbers(table: pa.Table, name: str) -> Floats:
+    """A column of doubles; NaN for NULL."""
     return table.column(name).to_numpy()  # type: ignore[no-any-return]
 
 
 def integers(table: pa.Table, name: str) -> Ints:
-    return table.column(name).to_numpy().astype(np.int64, copy=False)  # type: ignore[no-any-return]
+    """A column of whole numbers, or of times in microseconds; -FOREVER for NULL."""
+    column = table.column(name)
+    if column.type != pa.int64():
+        column = column.cast(pa.int64())
+    if column.null_count:
+        column = pc.fill_null(column, -FOREVER)
+    return column.to_numpy()  # type: ignore[no-any-return]
+
+
+def _exceeds(time: Ints) -> bool:
+    return bool(time.min() <= -FOREVER or time.max() >= FOREVER)
+
+
+def _read_only(column: NDArray[Any]) -> NDArray[Any]:
+    """So that one compiled version of a kernel serves Arrow's memory and NumPy's."""
+    view = np.ascontiguousarray(column).view()
+    view.flags.writeable = False
+    return view
+
+
+def _total(counts: list[pa.Table], names: list[str]) -> pa.Table:
+    """Counts of the same group together."""
+    table = pa.concat_tables(counts)
+    rest = [name for name in table.column_names if name not in names]
+    total = table.group_by(names).aggregate([(name, "max" if name == "__highest" else "sum") for name in rest])
+    return total.rename_columns([*names, *rest])
+
+
+def _split(table: pa.Table, part: str | None) -> dict[int, pa.Table]:
+    """The rows of each piece of the state, in their order, without the column that tells it."""
+    if not table.num_rows:
+        return {}
+    if part is None:
+        return {0: table}
+    piece = integers(table, part)
+    table = table.drop_columns([part]).combine_chunks()
+    order = np.argsort(piece, kind="stable")
+    cuts = np.flatnonzero(np.diff(piece[order])) + 1
+    if not cuts.size:
+        return {int(piece[0]): table}
+    table = table.take(pa.array(order))
+    bounds = [0, *cuts.tolist(), order.size]
+    return {int(piece[order[a]]): table.slice(a, b - a) for a, b in pairwise(bounds)}
+
+
+def _packed(table: pa.Table) -> bytes:
+    return table_to_bytes(table).tobytes()

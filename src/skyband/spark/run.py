@@ -1,27 +1,29 @@
 """``run``: a query put to a DataFrame, streaming or static."""
 
 from collections.abc import Sequence
-from functools import reduce
+from dataclasses import replace
+from itertools import islice
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql.functions import col, expr
+from pyspark.sql.functions import sum as total
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import DateType, NumericType, StructType, TimestampNTZType, TimestampType
 
 from skyband import scoring
 from skyband.errors import QueryError
 from skyband.expressions import find_column
 from skyband.layout import Layout
 from skyband.queries import Query, TopK
-from skyband.spark.job import PART, PASSES, SCORE, TIE, TIME, Emit, Job
-from skyband.spark.operator import Merger, merge_all, unpack
+from skyband.spark.job import Emit, Job, shard_names
+from skyband.spark.operator import Merger, answer_schema, merge_all, unpacker
 from skyband.spark.pack import PACKED, packer
 from skyband.spark.session import configure
-from skyband.spark.shard import MERGED
+from skyband.spark.shard import COUNTS, MERGED
 
 METRICS = "skyband"
+CHUNKS = 16
 
 
 def run(
@@ -38,174 +40,196 @@ def run(
     Args:
         df: streaming or static.
         query: one query, or a list: then the answer has a first column ``query``.
-        emit: ``"final"``: every hopping window once, when the watermark passes its end; every change of the top k
+        emit: ``"final"``: every hopping window once, when the watermark has passed its end; every change of the top k
             for windows that move with every arrival (``"changes"`` says the same). For the append mode of a sink.
             ``"latest"``: after each micro-batch the ranking as it stands of the partitions it touched, k rows each,
-            with no score where there are fewer; for the update mode, and a sink that overwrites by partition and
-            rank.
-        arrival: an integer column that tells the order of arrival, for objects that tie in score and event time; by
-            default the first integer column of the DataFrame, and then the content of the row.
-        shards: how many tasks share the state; by default ``spark.sql.shuffle.partitions``, and 1 for a query
-            without ``partition_by``. A checkpoint keeps the number it was begun with.
+            with no score where there are fewer objects; for the update mode, and a sink that overwrites by partition
+            and rank.
+        arrival: an integer column that tells the order of arrival, for objects that tie in score and event time. By
+            default the first integer column that is no partition column; then the content of the rows decides.
+        shards: how many tasks share the state of a query with ``partition_by``; ``spark.sql.shuffle.partitions`` by
+            default. A checkpoint keeps the number it was begun with.
         chunks: pieces of each shard's state, so that a batch rewrites only those it touches; 16 by default.
 
-    The counts of each micro-batch (``seen``, ``late``, ``invalid``), the state held (``candidates``, ``bytes``) and
-    the time spent (``prune_ms``, ``merge_ms``) are in the query's progress, as the observed metrics ``skyband``.
+    The counts of each micro-batch are in the query's progress, as the observed metrics ``skyband``: ``seen`` (rows
+    that passed ``where``), ``late`` and ``invalid`` (of all queries together), the state held (``candidates``,
+    ``bytes``) and the milliseconds spent (``prune_ms``, ``merge_ms``, of all tasks together).
+
+    What differs from :class:`skyband.Monitor`, since rows of a micro-batch have no order:
+
+    - Hopping windows: a row is late when its pane, the slice between two neighbouring window bounds, is closed.
+    - Windows over event time that move with every arrival take rows in the order of event time, each when the
+      watermark has passed it.
+    - Count windows without a sequence column take rows in the order of Spark's tasks.
     """
     configure(df.sparkSession)
-    if isinstance(query, Sequence):
-        return _several(df, query, emit, arrival, shards, chunks)
-    topk = query.lower()
-    if emit not in ("final", "changes", "latest"):
-        raise QueryError(f'emit={emit!r} is unknown; it is "final", "changes" or "latest"')
-    if emit == "changes" and topk.window.hopping:
-        raise QueryError('emit="changes" is for windows that move with every arrival; a hopping window gives "final" '
-                         'or "latest"')  # fmt: skip
-    schema = to_arrow_schema(df.schema, timezone="UTC")
-    job = _job(topk, schema, emit, df, shards, chunks)
-    packed = _prepared(df, topk, schema, job, arrival).mapInArrow(
-        packer(job, lambda: TaskContext.get().partitionId()),  # type: ignore[union-attr]
-        from_arrow_schema(PACKED),
-    )
+    several = isinstance(query, Sequence)
+    topks = [q.lower() for q in (query if isinstance(query, Sequence) else [query])]
+    for topk in topks:
+        _check(topk, emit)
+    jobs, prepared = _Inputs(df, emit, arrival).jobs(_named(topks) if several else topks, shards, chunks or CHUNKS)
+    packed = prepared.mapInArrow(packer(jobs, _task), from_arrow_schema(PACKED)).groupBy("shard")
     merged = from_arrow_schema(MERGED)
     if df.isStreaming:
-        answers = packed.groupBy("shard").transformWithState(
-            Merger(job), merged, outputMode="Update" if emit == "latest" else "Append", timeMode="None"
-        )
+        mode = "Update" if emit == "latest" else "Append"
+        answers = packed.transformWithState(Merger(jobs), merged, outputMode=mode, timeMode="None")
     else:
-        answers = packed.groupBy("shard").applyInArrow(merge_all(job), merged)
-    totals = [F.sum(name).alias(name) for name in MERGED.names if name != "data"]
-    answers = answers.observe(METRICS if topk.name is None else f"{METRICS} {topk.name}", *totals)
-    answer = _answer_schema(job)
-    rows = answers.where("data IS NOT NULL").select("data").mapInArrow(unpack, from_arrow_schema(answer))
-    return rows.select(*_restored(rows, topk, df.schema))
+        answers = packed.applyInArrow(merge_all(jobs), merged)
+    answers = answers.observe(METRICS, *(total(name).alias(name) for name in COUNTS))
+    try:
+        schema = from_arrow_schema(answer_schema(jobs, several))
+    except pa.ArrowTypeError as error:
+        raise QueryError(f"the answers of these queries have columns of one name but different types; name them apart "
+                         f"with select ({error})") from None  # fmt: skip
+    return answers.where("data IS NOT NULL").select("shard", "data").mapInArrow(unpacker(jobs, several), schema)
 
 
-def _several(
-    df: DataFrame, queries: Sequence[Query], emit: Emit, arrival: str | None, shards: int | None, chunks: int | None
-) -> DataFrame:
+def _task() -> int:
+    context = TaskContext.get()
+    return 0 if context is None else context.partitionId()
+
+
+def _named(queries: list[TopK]) -> list[TopK]:
     if not queries:
         raise QueryError("run needs at least one query")
-    names = [q.lower().name or f"q{i}" for i, q in enumerate(queries)]
+    names = [query.name or f"q{i}" for i, query in enumerate(queries)]
     if len(set(names)) != len(names):
         raise QueryError(f"query names must differ: {', '.join(names)}")
-    parts = []
-    for name, query in zip(names, queries, strict=True):
-        answer = run(df, query, emit, arrival=arrival, shards=shards, chunks=chunks)
-        parts.append(answer.select(F.lit(name).alias("query"), "*"))
-    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
+    return [replace(query, name=name) for query, name in zip(queries, names, strict=True)]
 
 
-def _job(
-    query: TopK, schema: pa.Schema, emit: Emit, df: DataFrame, shards: int | None, chunks: int | None
-) -> Job:
-    for name in (*query.partition_by, *([query.window.on] if query.window.on else [])):
-        find_column(name, schema.names, quoted=True)
-    layout = Layout(query, schema, scoring.compile_order(query.order_by))
-    travelling = [field for field in schema if field.name in layout.columns | set(query.partition_by)]
-    if shards is None:
-        shards = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1) if query.partition_by else 1
-    if not query.partition_by:
-        shards = chunks = 1
-    return Job(query, pa.schema(travelling), emit, shards, chunks or 16)
+def _check(query: TopK, emit: Emit) -> None:
+    if emit not in ("final", "changes", "latest"):
+        raise QueryError(f'emit={emit!r} is unknown; it is "final", "changes" or "latest"')
+    if emit == "changes" and query.window.hopping:
+        raise QueryError('emit="changes" is for windows that move with every arrival; a hopping window gives "final" '
+                         'or "latest"')  # fmt: skip
+    if emit == "latest" and query.ties == "all":
+        raise QueryError('emit="latest" gives exactly k rows, so that a sink can overwrite them by rank; '
+                         'it cannot go with ties="all"')  # fmt: skip
 
 
-def _prepared(df: DataFrame, query: TopK, schema: pa.Schema, job: Job, arrival: str | None) -> DataFrame:
-    """The columns that travel, with scores and positions computed by Spark."""
-    score = scoring.compile_order(query.order_by)
-    sql = score.spark_sql(schema)
-    if sql is None:
-        df, sql = _scored_in_python(df, score), SCORE
-    columns = [F.col(_quoted(name)) for name in job.schema.names]
-    if query.where is not None:
-        condition = scoring.compile_condition(query.where).spark_sql(schema)
-        if job.query.window.on is not None and not query.window.time:
-            columns.append(F.coalesce(F.expr(condition), F.lit(False)).alias(PASSES))
-        else:
-            df = df.where(condition)
-    columns.append(F.expr(sql).cast("double").alias(SCORE))
-    columns.append(_position(df.schema, query).alias(TIME))
-    columns.append(_tie(df.schema, query, arrival).alias(TIE))
-    part = F.lit(0)
-    if query.partition_by:
-        keys = [F.col(_quoted(name)) for name in query.partition_by]
-        part = F.pmod(F.xxhash64(*keys), F.lit(job.shards * job.chunks)).cast("int")
-    return df.select(*columns, part.alias(PART))
+class _Inputs:
+    """The columns that the first stage needs, computed by Spark; one that several queries need is computed once."""
 
+    def __init__(self, df: DataFrame, emit: Emit, arrival: str | None) -> None:
+        self.df = df
+        self.emit = emit
+        self.schema = pa.schema([field.with_nullable(True) for field in to_arrow_schema(df.schema, timezone="UTC")])
+        self.arrival = arrival
+        self.columns: dict[str, Column] = {}  # by name
+        self.computed: dict[str, str] = {}  # SQL text -> name
+        self.condition: str | None = None
+        if arrival is not None:
+            find_column(arrival, self.schema.names, quoted=True)
+            if not pa.types.is_integer(self.schema.field(arrival).type):
+                raise QueryError(f"arrival={arrival!r} is of type {self.schema.field(arrival).type}; it must be an "
+                                 "integer column")  # fmt: skip
 
-def _scored_in_python(df: DataFrame, score: scoring.Score) -> DataFrame:
-    """A Python function for a score has to be called in Python, with all columns."""
-    schema = StructType([*df.schema.fields]).add(SCORE, "double")
+    def jobs(self, queries: list[TopK], shards: int | None, chunks: int) -> tuple[tuple[Job, ...], DataFrame]:
+        """The jobs, and the DataFrame of the columns they need."""
+        if shards is None:
+            shards = int(self.df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+        if shards < 1 or chunks < 1:
+            raise QueryError(f"shards={shards}, chunks={chunks}: both must be at least 1")
+        counts = [shards if query.partition_by else 1 for query in queries]
+        names = iter(shard_names(sum(counts)))
+        jobs = tuple(
+            self._job(query, tuple(islice(names, count)), chunks if query.partition_by else 1, alone=len(queries) == 1)
+            for query, count in zip(queries, counts, strict=True)
+        )
+        df = self.df if self.condition is None else self.df.where(self.condition)
+        return jobs, df.select(*(column.alias(name) for name, column in self.columns.items()))
 
-    def add(batches):  # type: ignore[no-untyped-def]
-        for batch in batches:
-            table = pa.Table.from_batches([batch])
-            yield from table.append_column(SCORE, pa.array(score.evaluate(table))).to_batches()
+    def _job(self, query: TopK, shards: tuple[int, ...], chunks: int, alone: bool) -> Job:
+        score = scoring.compile_order(query.order_by)
+        for name in query.partition_by:
+            find_column(name, self.schema.names, quoted=True)
+        answer = Layout(query, self.schema, score)
+        schema = pa.schema([f for f in self.schema if f.name in answer.columns | set(query.partition_by)])
+        for name in schema.names:
+            self._plain(name)
+        kind = None if query.window.on is None else self._kind(query)
+        return Job(
+            query=query,
+            schema=schema,
+            kind=kind,
+            latest=self.emit == "latest",
+            shards=shards,
+            chunks=chunks,
+            score=self._score(score),
+            passes=self._passes(query, alone),
+            time=None if kind is None else self._time(str(query.window.on), kind, query.window.time),
+            tie=self._tie(query),
+            part=self._part(query, len(shards) * chunks),
+        )
 
-    return df.mapInArrow(add, schema)
+    def _plain(self, name: str) -> str:
+        self.columns[name] = col(_quoted(name))
+        return name
 
+    def _compute(self, sql: str) -> str:
+        if sql not in self.computed:
+            self.computed[sql] = f"__{len(self.computed)}"
+            self.columns[self.computed[sql]] = expr(sql)
+        return self.computed[sql]
 
-def _position(schema: StructType, query: TopK) -> Column:
-    """Microseconds since the epoch, or the number in the sequence."""
-    on = query.window.on
-    if on is None:
-        return F.lit(0).cast("long")
-    column, kind = F.col(_quoted(on)), schema[on].dataType
-    if not query.window.time:
-        if not isinstance(kind, NumericType):
-            raise QueryError(f"the sequence column {on!r} is of type {kind.simpleString()}; it must be whole numbers")
-        return column.cast("long")
-    if isinstance(kind, TimestampType):
-        return F.unix_micros(column)
-    if isinstance(kind, TimestampNTZType | DateType):
-        return F.unix_micros(F.to_utc_timestamp(column.cast("timestamp"), F.current_timezone()))
-    if isinstance(kind, NumericType):
-        return F.round(column.cast("double") * 1e6).cast("long")
-    raise QueryError(f"the event-time column {on!r} is of type {kind.simpleString()}; it must be a timestamp, a date, or "
-                     "seconds since the epoch as a number")  # fmt: skip
+    def _score(self, score: scoring.Score) -> str | None:
+        sql = score.spark_sql(self.schema)
+        if sql is None:  # a Python function, which may ask for any column
+            for name in self.schema.names:
+                self._plain(name)
+            return None
+        for name in score.needs(self.schema.names):
+            if sql == f"CAST({_quoted(name)} AS DOUBLE)" and self.schema.field(name).type == pa.float64():
+                return self._plain(name)
+        return self._compute(sql)
 
+    def _passes(self, query: TopK, alone: bool) -> str | None:
+        """Where a single query can do without the rows that do not pass, Spark need not even read them."""
+        if query.where is None:
+            return None
+        condition = scoring.compile_condition(query.where).spark_sql(self.schema)
+        if alone and (query.window.time or query.window.on is None):
+            self.condition = condition
+            return None
+        return self._compute(f"coalesce({condition}, false)")
 
-def _tie(schema: StructType, query: TopK, arrival: str | None) -> Column:
-    """What ranks objects that tie in score and event time."""
-    integers = ("tinyint", "smallint", "int", "bigint")
-    if arrival is None:
-        found = [f.name for f in schema if f.dataType.simpleString() in integers and f.name != query.window.on]
-        return F.coalesce(F.col(_quoted(found[0])).cast("long"), F.lit(0)) if found else F.lit(0).cast("long")
-    find_column(arrival, schema.names, quoted=True)
-    if schema[arrival].dataType.simpleString() not in integers:
-        raise QueryError(f"arrival={arrival!r} is of type {schema[arrival].dataType.simpleString()}; it must be an "
-                         "integer column")  # fmt: skip
-    return F.col(_quoted(arrival)).cast("long")
+    def _kind(self, query: TopK) -> pa.DataType:
+        """The type of the event-time or sequence column, if it can be one."""
+        on = find_column(str(query.window.on), self.schema.names, quoted=True)
+        kind = self.schema.field(on).type
+        number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        if not query.window.time and not pa.types.is_integer(kind):
+            raise QueryError(f"the sequence column {on!r} is of type {kind}; it must be whole numbers")
+        if not (number or pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+            raise QueryError(f"the event-time column {on!r} is of type {kind}; it must be a timestamp, a date, or "
+                             "seconds since the epoch as a number")  # fmt: skip
+        return kind
 
+    def _time(self, on: str, kind: pa.DataType, time: bool) -> str:
+        """Microseconds since the epoch, or the number in the sequence."""
+        if not time or pa.types.is_timestamp(kind):
+            return self._plain(on)
+        if pa.types.is_date(kind):
+            return self._compute(f"unix_date({_quoted(on)}) * 86400000000L")
+        if pa.types.is_integer(kind):
+            return self._compute(f"try_multiply(CAST({_quoted(on)} AS BIGINT), 1000000L)")
+        return self._compute(f"try_cast(rint(CAST({_quoted(on)} AS DOUBLE) * 1e6D) AS BIGINT)")
 
-def _answer_schema(job: Job) -> pa.Schema:
-    """The columns of the answer, as the engine writes them."""
-    from skyband.spark.chunk import Arrived, chunk
+    def _tie(self, query: TopK) -> str | None:
+        """What ranks objects that tie in score and event time."""
+        if self.arrival is not None:
+            return self._plain(self.arrival)
+        taken = {*query.partition_by, query.window.on}
+        found = [f.name for f in self.schema if pa.types.is_integer(f.type) and f.name not in taken]
+        return self._plain(found[0]) if found else None
 
-    empty = chunk(job, None).take_in(Arrived(None, None, -(1 << 60), -(1 << 60)))
-    if job.emit == "latest":
-        names = ("window_start", "window_end", "at", "op")
-        fields = [field for field in empty.schema if field.name not in names]
-        rank = pa.field("rank", pa.int32())
-        place = len(job.query.partition_by)
-        fields = [f for f in fields if f.name != "rank"]
-        return pa.schema([*fields[:place], rank, *fields[place:]])
-    return empty.schema
-
-
-def _restored(rows: DataFrame, query: TopK, schema: StructType) -> list[Column]:
-    """Bounds and times as the event-time column has them."""
-    kind = schema[query.window.on].dataType if query.window.time and query.window.on else None
-    columns = []
-    for name in rows.columns:
-        column = F.col(_quoted(name))
-        if name in ("window_start", "window_end", "at") and kind is not None:
-            if isinstance(kind, TimestampNTZType):
-                column = F.from_utc_timestamp(column, F.current_timezone()).cast("timestamp_ntz")
-            elif isinstance(kind, NumericType):
-                column = (F.unix_micros(column) / 1e6).cast("double")
-        columns.append(column.alias(name))
-    return columns
+    def _part(self, query: TopK, parts: int) -> str | None:
+        if parts == 1:
+            return None
+        keys = ", ".join(map(_quoted, query.partition_by))
+        return self._compute(f"CAST(pmod(xxhash64({keys}), {parts}L) AS INT)")
 
 
 def _quoted(name: str) -> str:

@@ -92,7 +92,7 @@ def configure(spark: SparkSession) -> list[str]:
         What is amiss and can only be set before Spark starts, a sentence each; it is also logged as warnings.
     """
     spark.conf.set(_PROVIDER, _ROCKSDB)
-    given = {row["key"] for row in spark.sql("SET").collect()}
+    given = spark.conf.getAll.keys()
     context = spark.sparkContext
     for key, value in {**_TUNING, _PARTITIONS: str(context.defaultParallelism)}.items():
         if key not in given:

@@ -1,114 +1,168 @@
 """All pieces of the state that one task holds, and what a micro-batch does to them."""
 
 import time as clock
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from skyband import state
+from skyband.errors import StateError
 from skyband.objects.base import FOREVER
-from skyband.spark.chunk import Arrived, Chunk, chunk
+from skyband.spark.chunk import Arrived, Chunk
 from skyband.spark.job import Job
 from skyband.spark.pack import integers
-from skyband.store import table_from_bytes, table_to_bytes
+from skyband.spark.packed import Packed
+from skyband.spark.pruned import Pruned
+from skyband.store import table_to_bytes
 
 # What comes out of the second stage: answers, packed again, and counts.
-MERGED = pa.schema({"data": pa.binary(), "seen": pa.int64(), "late": pa.int64(), "invalid": pa.int64(),
-                    "candidates": pa.int64(), "bytes": pa.int64(), "prune_ms": pa.float64(),
+MERGED = pa.schema({"shard": pa.int32(), "data": pa.binary(), "seen": pa.int64(), "late": pa.int64(),
+                    "invalid": pa.int64(), "candidates": pa.int64(), "bytes": pa.int64(), "prune_ms": pa.float64(),
                     "merge_ms": pa.float64()})  # fmt: skip
+COUNTS = MERGED.names[2:]
+ROWS = 1 << 17  # of an answer in one packed row
 
 
 class Pieces(Protocol):
-    """Where the pieces of a shard's state are kept."""
+    """Where the state of a shard is kept: a blob about the whole, and one for each piece."""
 
-    def newest(self) -> int: ...
-    def set_newest(self, newest: int) -> None: ...
-    def get(self, chunk: int) -> bytes | None: ...
+    def head(self) -> bytes | None: ...
+    def set_head(self, blob: bytes) -> None: ...
+    def get(self, chunk: int) -> bytes: ...
     def put(self, chunk: int, blob: bytes) -> None: ...
-    def all(self) -> Iterable[int]: ...
-    def held(self, chunk: int) -> tuple[int, int]: ...
-    def set_held(self, chunk: int, candidates: int, size: int) -> None: ...
+    def drop(self, chunk: int) -> None: ...
 
 
 class Packet(NamedTuple):
     """A row of the first stage."""
 
     chunk: int
+    order: int
     data: bytes | None
     counts: bytes | None
     newest: int
     seen: int
     invalid: int
-    order: int
     ms: float
 
 
-def merge(job: Job, packets: list[Packet], pieces: Pieces, ended: bool) -> Iterator[dict[str, Any]]:
-    """Takes the packets of a micro-batch into the pieces of the state; yields rows of :data:`MERGED`."""
+class Piece(NamedTuple):
+    """What is known of a piece without reading it."""
+
+    candidates: int
+    size: int
+    due: int
+
+
+class Head:
+    """What is known of a shard: where it stands, and which pieces it has.
+
+    Attributes:
+        newest: the newest event time of all batches so far.
+        pieces: by chunk.
+    """
+
+    def __init__(self, job: Job, blob: bytes | None) -> None:
+        self.job = job
+        self.newest = -FOREVER
+        self.pieces: dict[int, Piece] = {}
+        if blob is not None:
+            meta, _ = state.unpack(blob)
+            refuse_others(meta["job"], job)
+            self.newest = meta["newest"]
+            self.pieces = {int(number): Piece(*piece) for number, piece in meta["pieces"].items()}
+
+    def save(self) -> bytes:
+        return state.pack({"job": self.job.spec(), "newest": self.newest, "pieces": self.pieces}, {})
+
+
+def merge(job: Job, packets: list[Packet], store: Pieces, ended: bool = False) -> Iterator[dict[str, Any]]:
+    """Takes the packets of a micro-batch into the state; yields rows of :data:`MERGED`, without the shard."""
     start = clock.perf_counter()
-    before = pieces.newest()
-    newest = max([before, *(p.newest for p in packets)])
-    pieces.set_newest(newest)
+    head = Head(job, store.head())
+    before, head.newest = head.newest, max([head.newest, *(packet.newest for packet in packets)])
     coming = _by_chunk(packets)
-    touched = set(coming)
     late = _late(job, packets, before)
-    if ended or _moves(job, before, newest):
-        touched |= set(pieces.all())
-    for number in sorted(touched):
-        blob = pieces.get(number)
-        piece = chunk(job, blob)
-        rows, counts = coming.get(number, (None, None))
-        answer = piece.take_in(Arrived(rows, counts, FOREVER if ended else newest, before))
+    due = [number for number, piece in head.pieces.items() if ended or piece.due <= head.newest]
+    for number in sorted({*coming, *due}):
+        piece: Chunk = Pruned(job) if job.pruned else Packed(job)
+        if number in head.pieces:
+            piece.restore(*state.unpack(store.get(number)))
+        answer = piece.take_in(Arrived(*coming.get(number, (None, None)), head.newest, before, ended))
         late += piece.late
-        if job.emit == "latest":
-            answer = piece.latest()
-        saved = piece.save()
-        pieces.put(number, saved)
-        pieces.set_held(number, piece.candidates, len(saved))
-        if answer.num_rows:
-            yield {"data": table_to_bytes(answer).tobytes()}
-    held = [pieces.held(number) for number in pieces.all()]
+        for part in answer.to_batches(max_chunksize=ROWS):
+            yield {"data": table_to_bytes(pa.Table.from_batches([part])).tobytes()}
+        if not ended:
+            _keep(head, store, number, piece)
+    if not ended:
+        store.set_head(head.save())
     yield {"seen": sum(p.seen for p in packets), "invalid": sum(p.invalid for p in packets), "late": late,
-           "candidates": sum(h[0] for h in held), "bytes": sum(h[1] for h in held),
-           "prune_ms": sum(p.ms for p in packets), "merge_ms": 1e3 * (clock.perf_counter() - start)}  # fmt: skip
+           "candidates": sum(p.candidates for p in head.pieces.values()),
+           "bytes": sum(p.size for p in head.pieces.values()), "prune_ms": sum(p.ms for p in packets),
+           "merge_ms": 1e3 * (clock.perf_counter() - start)}  # fmt: skip
+
+
+def refuse_others(saved: dict[str, Any], job: Job) -> None:
+    """Raises for the state of another query. That of a larger k or a longer window holds what a pruned job needs."""
+    old, new = _flat(saved), _flat(job.spec())
+    changed = {name: (old.get(name), new.get(name)) for name in sorted(old | new) if old.get(name) != new.get(name)}
+    changed.pop("name", None)
+    if job.pruned and all(_fits(name, *values, job.query.window.slide) for name, values in changed.items()):
+        return
+    if changed:
+        what = "; ".join(f"{name} was {a!r} and is {b!r}" for name, (a, b) in changed.items())
+        raise StateError(f"the checkpoint belongs to another query: {what}. Hopping windows over time or a sequence "
+                         "may go on with a lower k or with a window shorter by whole slides; for anything else take a "
+                         "new checkpoint directory")  # fmt: skip
+
+
+def _flat(spec: dict[str, Any]) -> dict[str, Any]:
+    query = spec["query"]
+    window = {f"window.{name}": value for name, value in query["window"].items()}
+    return {**query, **spec, **window, "query": None, "window": None}
+
+
+def _fits(name: str, old: Any, new: Any, slide: int) -> bool:
+    return new <= old and (name == "k" or (name == "window.extent" and (old - new) % slide == 0))
+
+
+def _keep(head: Head, store: Pieces, number: int, piece: Chunk) -> None:
+    if piece.window.time and not piece.candidates:  # nothing that a later row could need
+        if head.pieces.pop(number, None) is not None:
+            store.drop(number)
+        return
+    blob = piece.save()
+    store.put(number, blob)
+    head.pieces[number] = Piece(piece.candidates, len(blob), piece.due(head.newest))
 
 
 def _by_chunk(packets: list[Packet]) -> dict[int, tuple[pa.Table | None, pa.Table | None]]:
+    """Rows and counts for each piece, in the order of the packets."""
     parts: dict[int, tuple[list[pa.Table], list[pa.Table]]] = {}
-    for packet in sorted(packets, key=lambda p: p.order):
-        if packet.chunk < 0:
-            continue
-        rows, counts = parts.setdefault(packet.chunk, ([], []))
-        for side, data in ((rows, packet.data), (counts, packet.counts)):
-            if data is not None:
-                side.append(table_from_bytes(data))  # type: ignore[arg-type]
-    return {number: tuple(pa.concat_tables(side) if side else None for side in sides)  # type: ignore[misc]
-            for number, sides in parts.items()}  # fmt: skip
+    for packet in sorted(packets, key=lambda packet: packet.order):
+        if packet.chunk >= 0:
+            sides = parts.setdefault(packet.chunk, ([], []))
+            for side, data in zip(sides, (packet.data, packet.counts), strict=True):
+                side.extend([] if data is None else [_unpacked(data)])
+    return {number: (_together(rows), _together(counts)) for number, (rows, counts) in parts.items()}
 
 
-def _moves(job: Job, before: int, newest: int) -> bool:
-    """Whether the watermark's step concerns pieces that no row came for."""
-    window = job.query.window
-    if not window.time or newest == before:
-        return False
-    if not job.pruned:
-        return True  # rows may have waited for it
-    late = window.late or 0
-    return (newest - late) // window.slide > (before - late) // window.slide
+def _together(tables: list[pa.Table]) -> pa.Table | None:
+    return pa.concat_tables(tables) if tables else None
+
+
+def _unpacked(data: bytes) -> pa.Table:
+    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
 
 
 def _late(job: Job, packets: list[Packet], before: int) -> int:
     """Rows of panes that were closed before this batch; the tasks counted them pane by pane."""
     window = job.query.window
-    if not job.pruned or not window.time or before == -FOREVER:
-        return 0
-    closed = (before - (window.late or 0)) // window.pane
+    closed = (before - (window.late or 0)) // (window.pane if window.hopping else 1)
     count = 0
     for packet in packets:
         if packet.chunk < 0 and packet.counts is not None:
-            table = table_from_bytes(packet.counts)  # type: ignore[arg-type]
-            count += int(integers(table, "count_sum")[integers(table, "pane") < closed].sum())
+            table = _unpacked(packet.counts)
+            count += int(integers(table, "count")[integers(table, "pane") < closed].sum())
     return count
-
-
-__all__ = ["MERGED", "Chunk", "Packet", "Pieces", "merge"]

@@ -5,14 +5,13 @@ import time
 from collections import deque
 from dataclasses import dataclass, replace
 
-from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skyband.errors import SkybandError
 from skyband.spark.run import METRICS
 
 _SPAN = 5.0  # seconds over which the rate is taken
-_OURS = re.compile(r"skyband\.errors\.(?:\w+): ([^\n]+)")
+_PYTHON = re.compile(r"^([a-zA-Z_][\w.]*(?:Error|Exception)): (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -21,12 +20,14 @@ class Progress:
 
     Attributes:
         batches: micro-batches done.
+        newest: the number of the last of them, which goes on from a checkpoint; -1 before the first.
         seen, late, invalid: rows taken in, and among them those left out.
         candidates, bytes: objects and bytes of state held, over all shards.
         rate: rows a second, lately.
     """
 
     batches: int = 0
+    newest: int = -1
     seen: int = 0
     late: int = 0
     invalid: int = 0
@@ -61,6 +62,7 @@ class Watch:
             self.progress = replace(
                 self.progress,
                 batches=self.progress.batches + 1,
+                newest=report.batchId,
                 **{name: getattr(self.progress, name) + (counts[name] or 0) for name in ("seen", "late", "invalid")},
                 **{name: counts[name] or 0 for name in ("candidates", "bytes")},
             )
@@ -82,11 +84,18 @@ class Watch:
 
 
 def reason(error: Exception) -> str:
-    """The one sentence of an error of Spark's that tells what was wrong: skyband's own if there is one in it."""
-    text = error.getMessage() or "" if isinstance(error, PySparkException) else ""
-    text = f"{text}\n{error}"
-    if ours := _OURS.search(text):
-        return ours[1]
+    """The one sentence of an error of Spark's that tells what was wrong: that of the Python error within, if any.
+
+    >>> reason(ValueError("[STREAM_FAILED] Query [id = 1] terminated with exception: no such table SQLSTATE: XXKST"))
+    'no such table'
+    >>> reason(ValueError("[PYTHON_EXCEPTION] Traceback\\nskyband.errors.QueryError: k must be 1\\n SQLSTATE: 38000"))
+    'k must be 1'
+    """
+    text = str(error)
+    within = [match for match in _PYTHON.finditer(text) if not match[1].startswith(("pyspark.", "py4j."))]
+    if within:
+        name, sentence = within[0].groups()
+        return sentence if name.startswith("skyband.") else f"{name}: {sentence}"
     line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-    line = re.sub(r"^\[\w+(?:\.\w+)*\] (?:Query \[.*?\] terminated with exception: )?", "", line)
+    line = re.sub(r"^\[[\w.]+\] (?:Query \[.*?\] terminated with exception: )?", "", line)
     return re.sub(r"\s*SQLSTATE: \w+\s*$", "", line)

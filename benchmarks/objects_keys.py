@@ -1,0 +1,57 @@
+"""A million rankings at once: ``partition_by`` with 10⁶ keys, k = 5, hopping windows.
+
+    python benchmarks/objects_keys.py [--quick]
+
+Prints rows/s in the steady state, the objects held and the bytes they take, for integer and for string keys.
+"""
+
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+from _measure import keep, show
+
+import skyband as sb
+
+QUICK = "--quick" in sys.argv
+KEYS = 100_000 if QUICK else 1_000_000
+BATCHES = 8
+
+
+def batches(strings: bool) -> list[pa.Table]:
+    rng = np.random.default_rng(1)
+    found = []
+    for i in range(BATCHES):
+        key = rng.integers(0, KEYS, KEYS)
+        ts = np.sort(rng.integers(i * 60_000_000, (i + 1) * 60_000_000, KEYS)).view("datetime64[us]")
+        column = pa.array(np.char.add("key-", key.astype(str))) if strings else pa.array(key)
+        found.append(pa.table({"ts": ts, "key": column, "value": rng.random(KEYS)}))
+    return found
+
+
+def measure(strings: bool) -> dict:
+    window = sb.last("4 minutes", every="1 minute")
+    monitor = sb.Monitor(sb.TopK(k=5, order_by="value DESC", window=window, partition_by=("key",)))
+    seconds, emitted = [], 0
+    for batch in batches(strings):
+        start = time.perf_counter()
+        emitted += monitor.push(batch).num_rows
+        seconds.append(time.perf_counter() - start)
+    stats = monitor.stats
+    steady = seconds[BATCHES // 2 :]
+    return {"keys": "strings" if strings else "integers", "rows/s": int(KEYS * len(steady) / sum(steady)),
+            "rows emitted/s": int(emitted / sum(seconds)), "objects held": stats.candidates, "bytes": stats.bytes,
+            "bytes a key": stats.bytes / KEYS}  # fmt: skip
+
+
+def main() -> None:
+    measure(False)
+    rows = [measure(False), measure(True)]
+    show(f"{KEYS:,} keys, k = 5, the last 4 minutes every minute, {KEYS:,} rows a minute", rows)
+    if not QUICK:
+        keep("objects_keys", rows=rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""A piece of the state for every other kind of window and algorithm: it gets every row."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skyband import state
+from skyband.intake import Intake, Ready
+from skyband.objects.base import FOREVER, Floats, Ints, PerKey, Rows
+from skyband.pipeline import Pipeline
+from skyband.spark.chunk import Arrays, Arrived, Chunk, latest
+from skyband.spark.job import TIE, TIME, Job, prepare
+from skyband.spark.pack import integers
+from skyband.spark.ties import in_order
+
+
+class Ordered(Intake):
+    """Takes rows with an event time in its order, as soon as the watermark has passed them."""
+
+    now = -FOREVER  # the newest event time over all tasks, this batch included
+    waits = True  # False: rows are taken as they come, in the order of event time within a batch
+
+    def _in_time(self, table: pa.Table, score: Floats, time: Ints) -> Ready:
+        assert self.window.late is not None
+        on_time = time >= self.newest - self.window.late
+        self.late += int(time.size - on_time.sum())
+        table = table.filter(pa.array(on_time))
+        if self.held is not None:
+            table = pa.concat_tables([self.held, table])
+        self.newest = max(self.newest, self.now)
+        watermark = max(-FOREVER, self.newest - (self.window.late if self.newest < FOREVER else 0))
+        time = integers(table, TIME)
+        ripe = time < (watermark if self.waits else FOREVER)
+        self.held = table.filter(pa.array(~ripe)).combine_chunks()
+        table, time = table.filter(pa.array(ripe)), time[ripe]
+        order = in_order(table, integers(table, TIE), time)
+        table, time = table.take(pa.array(order)), time[order]
+        score = self.score.evaluate(table)
+        rows = Rows(score if self.score.descending else -score, time, self._coded(table), n0=self._number(time.size))
+        return Ready(rows, table, watermark)
+
+    def finish(self) -> Ready | None:
+        return None if self.window.time else super().finish()
+
+
+class Spelled(Pipeline):
+    """A pipeline over rows that carry their position as a number, and that writes it as the user's column has it."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(prepare(job).plan, Ordered)
+        self._layout = prepare(job).layout
+
+    def _begin(self, schema: pa.Schema) -> None:
+        super()._begin(schema)
+        self.layouts = (self._layout,)
+
+    def latest(self, touched: Ints) -> pa.Table:
+        """The ranking of some partitions as it stands."""
+        assert self.store is not None
+        store, query = self.store, self.queries[0]
+        event = self.algorithm.result(query, query.k)
+        nothing = store.table.slice(0, 0)
+        return latest(event, self.intake.keys, touched, self._layout,
+                      lambda n: store.take(n, nothing, self.intake.accepted))  # fmt: skip
+
+
+class Packed(Chunk):
+    """A whole pipeline, for every other kind of window and algorithm."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.pipeline = Spelled(job)
+        assert isinstance(self.pipeline.intake, Ordered)
+        self.intake = self.pipeline.intake
+        self.intake.waits = not job.latest
+        self.fields = self.prepared.travelling
+        if self.window.time:
+            self.fields = self.fields.set(self.fields.get_field_index(TIME), pa.field(TIME, pa.timestamp("us", "UTC")))
+        elif job.time is None:
+            self.fields = self.fields.remove(self.fields.get_field_index(TIME))
+
+    def take_in(self, arrived: Arrived) -> pa.Table:
+        late = self.intake.late
+        table = self.fields.empty_table() if arrived.rows is None else arrived.rows.cast(self.fields)
+        touched = [table, self._alive()] if self._moved(arrived) else [table]
+        if self.window.time:  # over all shards and pieces
+            self.intake.newest, self.intake.now = arrived.before, FOREVER if arrived.ended else arrived.newest
+        (answer,) = self.pipeline.push(table)
+        if arrived.ended:
+            (rest,) = self.pipeline.flush()
+            answer = pa.concat_tables([answer, rest])
+        self.late = self.intake.late - late
+        return self._latest(arrived.newest, touched) if self.job.latest else answer
+
+    def due(self, newest: int) -> int:
+        if not self.window.time:
+            return FOREVER
+        due = self._boundary(newest) if self.window.hopping and self.candidates else FOREVER
+        if self.intake.held is not None and self.intake.held.num_rows:
+            assert self.window.late is not None
+            due = min(due, int(integers(self.intake.held, TIME).min()) + 1 + self.window.late)
+        return due
+
+    @property
+    def candidates(self) -> int:
+        waiting = 0 if self.intake.held is None else self.intake.held.num_rows
+        return self.pipeline.algorithm.candidates + waiting
+
+    def save(self) -> bytes:
+        return state.pack(*self.pipeline.save())
+
+    def restore(self, meta: dict[str, Any], arrays: Arrays) -> None:
+        self.pipeline.restore(meta, arrays)
+
+    def _alive(self) -> pa.Table:
+        """The partitions that hold something."""
+        keys, alive = self.intake.keys, self.pipeline.algorithm.keys()
+        return self.fields.empty_table() if keys is None else keys.rows.take(pa.array(alive))
+
+    def _latest(self, newest: int, tables: list[pa.Table]) -> pa.Table:
+        algorithm, keys = self.pipeline.algorithm, self.intake.keys
+        if self.window.time and isinstance(algorithm, PerKey):
+            algorithm.newest = newest  # over all shards: hopping windows are the same for all partitions
+        if keys is None:
+            return self.pipeline.latest(np.zeros(1, np.int64))
+        return self.pipeline.latest(np.unique(np.concatenate([keys.encode(table) for table in tables])))

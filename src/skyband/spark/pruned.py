@@ -1,0 +1,161 @@
+"""A piece of the state for hopping windows whose panes a row shows: it gets the top k of each pane."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skyband import state
+from skyband.keys import Keys
+from skyband.layout import Written
+from skyband.objects.base import FOREVER, NOTHING, Ints, Rankings, Rows
+from skyband.objects.mintopk import MinTopk
+from skyband.spark.chunk import Arrays, Arrived, Chunk, latest
+from skyband.spark.job import SCORE, TIE, TIME, Job
+from skyband.spark.pack import integers, numbers
+from skyband.spark.sequence import Sequence
+from skyband.spark.ties import number
+from skyband.store import table_from_bytes, table_to_bytes
+
+
+class Pruned(Chunk):
+    """MinTopk's lists of some partitions, and the columns of the objects in them: object n has row n of the table."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.algorithm = MinTopk(self.query)
+        empty = self.prepared.travelling.empty_table()
+        self.table = empty.drop_columns([SCORE, TIME])
+        self.keys = Keys(empty.select(job.query.partition_by)) if job.query.partition_by else None
+        self.sequence = Sequence(self.window) if job.sequence else None
+
+    def take_in(self, arrived: Arrived) -> pa.Table:
+        alive = self.algorithm.keys() if self._moved(arrived) else NOTHING
+        closed, frontier = self._closed(arrived)
+        rows = self._placed(arrived.rows, closed)
+        (event,) = self.algorithm.update(rows, frontier)
+        assert isinstance(event, Rankings)
+        if self.job.latest:
+            touched = np.zeros(1, np.int64) if rows.score.size and not rows.key.size else rows.key
+            answer = self._latest(arrived.newest, np.union1d(alive, touched))
+        else:
+            size = np.diff(event.offset)
+            keys = None if self.keys is None else self.keys.rows.take(pa.array(np.repeat(event.key, size)))
+            written = Written(event.end, keys, size, event.number, event.score)
+            answer = self.prepared.layout.rankings(written, self.table.take(pa.array(event.number)))
+        self._forget()
+        return answer
+
+    def due(self, newest: int) -> int:
+        return self._boundary(newest) if self.window.time and self.candidates else FOREVER
+
+    @property
+    def candidates(self) -> int:
+        return self.algorithm.candidates
+
+    def save(self) -> bytes:
+        arrays: Arrays = {f"algorithm.{n}": a for n, a in self.algorithm.arrays()}
+        arrays |= {"table": table_to_bytes(self.table)}
+        arrays |= {"keys": table_to_bytes(self.keys.rows)} if self.keys is not None else {}
+        arrays |= {f"sequence.{n}": a for n, a in self.sequence.arrays().items()} if self.sequence else {}
+        return state.pack({}, arrays)
+
+    def restore(self, meta: dict[str, Any], arrays: Arrays) -> None:
+        self.algorithm.restore(_under("algorithm.", arrays))
+        self.table = table_from_bytes(arrays["table"])
+        if self.keys is not None:
+            self.keys = Keys(table_from_bytes(arrays["keys"]))
+        if self.sequence is not None:
+            self.sequence.restore(_under("sequence.", arrays))
+
+    def _closed(self, arrived: Arrived) -> tuple[int | Ints, int | Ints]:
+        """Where rows were too late before this batch, and up to where windows close with it."""
+        if self.sequence is None:
+            return self._watermark(arrived.before), FOREVER if arrived.ended else self._watermark(arrived.newest)
+        sequence, counts = self.sequence, arrived.counts
+        self.late = 0
+        if counts is None:
+            closed = sequence.complete.copy()
+        else:
+            key = self._code(counts)
+            sequence.make_room(1 if self.keys is None else len(self.keys))
+            closed = sequence.complete.copy()
+            key = key if self.keys is not None else np.zeros(counts.num_rows, np.int64)
+            pane, count, valid, highest = (integers(counts, f"__{n}") for n in ("pane", "count", "valid", "highest"))
+            late = pane * self.window.pane < closed[key]
+            self.late = int(valid[late].sum())
+            sequence.take_in(key[~late], pane[~late], count[~late], highest[~late])
+        if arrived.ended:
+            sequence.end()
+        self.algorithm.make_room(sequence.complete.size)
+        return closed, sequence.complete
+
+    def _placed(self, table: pa.Table | None, closed: int | Ints) -> Rows:
+        """New rows with their numbers; rows whose pane is closed are left out."""
+        if table is None or not table.num_rows:
+            return Rows(np.empty(0))
+        key, score, time = self._code(table), numbers(table, SCORE), integers(table, TIME)
+        bound = closed if isinstance(closed, int) else closed[key if key.size else 0]
+        on_time = time >= bound // self.window.pane * self.window.pane
+        if not on_time.all():
+            table, score, time = table.filter(pa.array(on_time)), score[on_time], time[on_time]
+            key = key[on_time] if key.size else key
+        rows = Rows(score.copy() if self.prepared.score.descending else -score, time.copy(), key)
+        return rows._replace(number=self._numbered(table.drop_columns([SCORE, TIME]), rows))
+
+    def _code(self, table: pa.Table) -> Ints:
+        return NOTHING if self.keys is None else self.keys.encode(table)
+
+    def _numbered(self, table: pa.Table, rows: Rows) -> Ints:
+        """Adds the columns of new rows to those held; afterwards the numbers of all are in the order of ties."""
+        held = self.table.num_rows
+        both = pa.concat_tables([self.table, table.select(self.table.column_names)])
+        old = self._held(held)
+        key = np.append(old.key, rows.key) if rows.key.size else NOTHING
+        order = number(both, key, np.append(old.score, rows.score), np.append(old.time, rows.time),
+                       integers(both, TIE))  # fmt: skip
+        place = np.empty(order.size, np.int64)
+        place[order] = np.arange(order.size)
+        if (place != np.arange(place.size)).any():
+            self.algorithm.renumber(place[:held])
+            both = both.take(pa.array(order))
+        self.table = both
+        return place[held:]
+
+    def _held(self, size: int) -> Rows:
+        """The objects held, by number."""
+        state = self.algorithm.state
+        place = np.argsort(np.append(state.number, state.open_number))
+        assert place.size == size
+        listed = np.repeat(np.arange(state.offset.size - 1), np.diff(state.offset))
+        score, time = np.append(state.score, state.open_score), np.append(state.time, state.open_time)
+        return Rows(score[place], time[place], np.append(listed, state.open_key)[place])
+
+    def _latest(self, newest: int, touched: Ints) -> pa.Table:
+        state = self.algorithm.state
+        # The present window follows from all rows, those of other shards and those that were pruned among them.
+        now = np.array([newest]) if self.sequence is None else self.sequence.highest
+        self.algorithm.state = state._replace(newest=now)
+        event = self.algorithm.result(self.query, self.query.k)
+        return latest(event, self.keys, touched, self.prepared.layout, lambda n: self.table.take(pa.array(n)))
+
+    def _forget(self) -> None:
+        """Drops the columns of objects that are not held any more, and partitions that have none."""
+        held = self.algorithm.held()
+        if held.size < self.table.num_rows:
+            place = np.zeros(self.table.num_rows, np.int64)
+            place[held] = np.arange(held.size)
+            self.table = self.table.take(pa.array(held))
+            self.algorithm.renumber(place)
+        self.table = self.table.combine_chunks()
+        if self.keys is not None and self.window.time and len(self.keys) > 64:
+            alive = self.algorithm.keys()
+            if len(self.keys) > 2 * alive.size:
+                code = np.full(len(self.keys), -1)
+                code[alive] = np.arange(alive.size)
+                self.keys = Keys(self.keys.rows.take(pa.array(alive)))
+                self.algorithm.rekey(code)
+
+
+def _under(prefix: str, arrays: Arrays) -> Arrays:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

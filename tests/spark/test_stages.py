@@ -1,0 +1,236 @@
+"""The two stages of a run without Spark: rows spread over tasks, batches, shards and pieces, against the engine."""
+
+import numpy as np
+import oracle
+import pyarrow as pa
+import pytest
+import streams
+from cases import WINDOWS
+
+import skyband as sb
+from skyband.layout import Layout
+from skyband.scoring import compile_condition, compile_order
+from skyband.spark.job import Job, prepare, shard_names
+from skyband.spark.operator import MemoryPieces
+from skyband.spark.pack import PACKED, Packer
+from skyband.spark.shard import Packet, merge
+
+SECOND = 1_000_000
+
+
+class Stages:
+    """What Spark does between the stages, in memory."""
+
+    def __init__(self, query, schema, latest=False, shards=2, chunks=3, tie="id"):
+        self.query = query
+        score = compile_order(query.order_by)
+        needed = Layout(query, schema, score).columns | set(query.partition_by)
+        many = bool(query.partition_by)
+        on = query.window.on
+        self.job = Job(
+            query=query,
+            schema=pa.schema([field for field in schema if field.name in needed]),
+            kind=None if on is None else schema.field(on).type,
+            latest=latest,
+            shards=tuple(shard_names(shards if many else 1)),
+            chunks=chunks if many else 1,
+            score="__s",
+            passes=None if query.where is None else "__w",
+            time=on,
+            tie=tie,
+            part="__p" if many and shards * chunks > 1 else None,
+        )
+        self.stores = {shard: MemoryPieces() for shard in self.job.shards}
+        self.counts = dict.fromkeys(("seen", "late", "invalid"), 0)
+
+    def prepared(self, table):
+        job = self.job
+        table = table.append_column("__s", pa.array(compile_order(self.query.order_by).evaluate(table)))
+        if job.passes:
+            table = table.append_column("__w", pa.array(compile_condition(self.query.where).evaluate(table)))
+        if job.part:
+            keys = table.select(list(self.query.partition_by)).to_pylist()
+            part = [hash(repr(key)) % (len(job.shards) * job.chunks) for key in keys]
+            table = table.append_column("__p", pa.array(part, pa.int32()))
+        return table
+
+    def batch(self, tasks, ended=False):
+        """A micro-batch: a list of Arrow batches for each task. The answer, without an order."""
+        packets = []
+        for number, tables in enumerate(tasks):
+            packer = Packer(self.job, number)
+            for table in tables:
+                packets += packer.add(self.prepared(table))
+            packets += packer.finish()
+        packets = pa.Table.from_pylist(packets, PACKED).to_pylist()
+        answer = [prepare(self.job).answer.empty_table()]
+        for shard, store in self.stores.items():
+            mine = [Packet(**{n: p[n] for n in Packet._fields}) for p in packets if p["shard"] == shard]
+            for row in merge(self.job, mine, store, ended):
+                if "data" in row:
+                    answer.append(pa.ipc.open_stream(row["data"]).read_all())
+                else:
+                    self.held = row["candidates"]
+                    for name in self.counts:
+                        self.counts[name] += row[name]
+        return pa.concat_tables(answer)
+
+
+def spread(table, rng, tasks=3, ordered=False):
+    """Rows over tasks and Arrow batches; in order, or in none."""
+    rows = np.arange(table.num_rows) if ordered else rng.permutation(table.num_rows)
+    return [[table.take(part) for part in np.array_split(task, rng.integers(1, 4))]
+            for task in np.array_split(rows, rng.integers(1, tasks + 1))]  # fmt: skip
+
+
+def in_time(table, on="ts"):
+    """As the engine has to see it to agree: by event time, then by the column that breaks ties; NULL anywhere."""
+    return table.sort_by([(on, "ascending"), ("id", "ascending")])
+
+
+def same(got, expected):
+    assert got.schema.names == expected.schema.names
+    assert got.schema.types == expected.schema.types
+    key = lambda row: [(value is None, str(type(value)), value) for value in row]  # noqa: E731
+    assert sorted(oracle.rows(got), key=key) == sorted(oracle.rows(expected), key=key)
+
+
+def engine(query, table):
+    monitor = sb.Monitor(query)
+    answer = [monitor.push(table), monitor.flush()]
+    return pa.concat_tables(answer), monitor.stats
+
+
+def query_for(window, rng, **fields):
+    spec = WINDOWS[window] if isinstance(window, str) else window
+    time, extent, every = spec.get("time", False), spec["extent"], spec.get("every")
+    span = (lambda length: f"{length} microseconds") if time else int
+    last = sb.last(span(extent), every=None if every is None else span(every), on=fields.pop("on", None),
+                   late=fields.pop("late", f"{streams.LATE} microseconds") if time else fields.pop("late", None))  # fmt: skip
+    return sb.TopK(k=fields.pop("k", int(rng.choice([1, 3, 20]))), order_by=fields.pop("order_by", "x DESC"), window=last,
+                   **fields)  # fmt: skip
+
+
+TIME_WINDOWS = [name for name in WINDOWS if "time" in name]
+COUNT_WINDOWS = [name for name in WINDOWS if "time" not in name]
+STREAMS = [name for name in streams.STREAMS if name not in streams.STRAGGLING]
+
+
+@pytest.mark.parametrize("window", TIME_WINDOWS)
+@pytest.mark.parametrize("name", STREAMS)
+def test_static_equals_engine(name, window):
+    rng = np.random.default_rng([*name.encode(), *window.encode()])
+    table = streams.make(name)
+    fields = dict(
+        partition_by=[(), ("g",), ("g", "h")][rng.integers(3)],
+        where=[None, "y > 0"][rng.integers(2)],
+        ties=["newest", "all"][rng.integers(2)],
+        order_by=["x DESC", "x", "abs(x - y) ASC", "y DESC"][rng.integers(4)],
+        select=[None, ("id", "x + y AS both")][rng.integers(2)],
+    )
+    query = query_for(window, rng, **fields)
+    stages = Stages(query, table.schema, shards=int(rng.integers(1, 4)), chunks=int(rng.integers(1, 4)))
+    expected, stats = engine(query, in_time(table))
+    same(stages.batch(spread(table, rng), ended=True), expected)
+    assert stages.counts["invalid"] == stats.invalid
+
+
+@pytest.mark.parametrize("window", TIME_WINDOWS)
+@pytest.mark.parametrize("name", [*STREAMS, "straggling"])
+def test_stream_equals_engine(name, window):
+    """However the stream is cut, the windows that are closed, and the changes that are sure, are those of the engine."""
+    rng = np.random.default_rng([*window.encode(), *name.encode()])
+    table = streams.make(name, size=160 if streams.STREAMS[name][2] > 2 else None)
+    query = query_for(window, rng, partition_by=[(), ("g",), ("g", "h")][rng.integers(3)], ties=["newest", "all"][rng.integers(2)])  # fmt: skip
+    late = name in streams.STRAGGLING
+    stages = Stages(query, table.schema, chunks=int(rng.integers(1, 4)))
+    got, on_time, newest = [], [], None
+    pane = query.window.pane if query.window.hopping else 1
+    for batch in streams.cut(table, int(rng.integers(100)), pieces=9):
+        got.append(stages.batch(spread(batch, rng)))
+        pairs = zip(oracle.plain(batch["ts"]), oracle.plain(batch["x"]))
+        times = [-(10**17) if t is None or oracle.bad(x) else t for t, x in pairs]
+        bound = -(10**18) if newest is None else (newest - query.window.late) // pane * pane
+        on_time.append(batch.filter(pa.array([t >= bound for t in times], pa.bool_())))
+        newest = max([t for t in times if t > -(10**17)] + ([] if newest is None else [newest]), default=newest)
+    kept = pa.concat_tables(on_time)
+    expected, _ = engine(query, in_time(kept))
+    watermark = -(10**18) if newest is None else newest - query.window.late
+    column = "window_end" if query.window.hopping else "at"
+    at = oracle.plain(expected[column])
+    sure = [t <= watermark if query.window.hopping else t < watermark for t in at]
+    same(pa.concat_tables(got), expected.filter(pa.array(sure, pa.bool_())))
+    if not late:
+        assert stages.counts["late"] == 0
+    elif name != "broken":
+        assert stages.counts["late"] == table.num_rows - kept.num_rows
+
+
+@pytest.mark.parametrize("window", COUNT_WINDOWS)
+@pytest.mark.parametrize("name", ["random", "tied", "broken", "constant", "empty"])
+@pytest.mark.parametrize("partition_by", [(), ("g",), ("g", "h")])
+def test_sequences(name, window, partition_by):
+    """Rows come in any order, some without a score or not passing; their numbers tell the windows."""
+    rng = np.random.default_rng([*window.encode(), *name.encode(), len(partition_by)])
+    table = streams.numbered(streams.make(name), partition_by, reach=15, seed=1)
+    for where in (None, "y > 0"):
+        query = query_for(window, rng, on="seq", partition_by=partition_by, where=where)
+        expected, stats = engine(query, table)
+        stages = Stages(query, table.schema)
+        same(stages.batch(spread(table, rng), ended=True), expected)
+        assert (stages.counts["invalid"], stages.counts["late"]) == (stats.invalid, 0)
+        stages, monitor, got, expected = Stages(query, table.schema), sb.Monitor(query), [], []
+        for batch in streams.cut(table, int(rng.integers(100))):
+            got.append(stages.batch(spread(batch, rng)))
+            expected.append(monitor.push(batch))
+        # A pane is closed as a whole, so a window may be held up by numbers behind its end, but no further than a pane.
+        same(pa.concat_tables(got), pa.concat_tables(expected))
+
+
+@pytest.mark.parametrize("window", COUNT_WINDOWS)
+def test_arrival_order(window):
+    rng = np.random.default_rng([*window.encode()])
+    table = streams.make("tied")
+    for partition_by in ((), ("g",), ("g", "h")):
+        query = query_for(window, rng, partition_by=partition_by, where="y > -2")
+        stages, monitor = Stages(query, table.schema), sb.Monitor(query)
+        for batch in streams.cut(table, 5):
+            same(stages.batch(spread(batch, rng, ordered=True)), monitor.push(batch))
+
+
+@pytest.mark.parametrize("window", list(WINDOWS))
+@pytest.mark.parametrize("partition_by", [(), ("g",), ("g", "h")])
+def test_latest(window, partition_by):
+    """Exactly k rows for each partition touched; kept by partition and rank they are the engine's ranking."""
+    rng = np.random.default_rng([*window.encode()])
+    table = streams.make("random", size=200)
+    query = query_for(window, rng, partition_by=partition_by, late="0 seconds" if "time" in window else None, k=3)
+    stages, monitor, shown = Stages(query, table.schema, latest=True), sb.Monitor(query), {}
+    names = len(partition_by)
+    for batch in streams.cut(table, 3, pieces=12):
+        monitor.push(batch)
+        rows = oracle.rows(stages.batch(spread(batch, rng, ordered="time" not in window)))
+        touched = {row[:names] for row in rows}
+        assert len(rows) == query.k * len(touched)
+        assert touched >= {row for row in oracle.rows(batch.select(list(partition_by)))} if names else True
+        shown |= {row[: names + 1]: row for row in rows}
+        assert sorted(map(str, (row for row in shown.values() if row[names + 1] is not None))) == sorted(
+            map(str, oracle.rows(monitor.top()))
+        )
+
+
+def test_ties_without_an_order_of_arrival():
+    """Equal scores at one moment and no column to rank them by: the content decides, however the rows are spread."""
+    rng = np.random.default_rng(0)
+    size = 60
+    table = pa.table({"ts": pa.array([0] * size, pa.timestamp("us")), "x": [1.0] * size,
+                      "name": [f"n{i % 40}" for i in range(size)], "list": [[i % 40] for i in range(size)]})  # fmt: skip
+    for window in (sb.last("4 seconds", every="2 seconds"), sb.last("4 seconds")):
+        query = sb.TopK(k=7, order_by="x DESC", window=window)
+        answers = []
+        for _ in range(6):
+            stages = Stages(query, table.schema, tie=None)
+            whole = table.take(rng.permutation(size))
+            got = [stages.batch(spread(whole.slice(0, 30), rng)), stages.batch(spread(whole.slice(30), rng), ended=True)]
+            answers.append(sorted(map(str, oracle.rows(pa.concat_tables(got)))))
+        assert all(answer == answers[0] for answer in answers)
