@@ -62,7 +62,8 @@ def _number(field: str, value: object) -> str:
     """A finite number as SQL text."""
     if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
         raise QueryError(f"{field}={value!r} must be a finite number")
-    return str(int(value)) if value == int(value) and abs(value) < 1 << 53 else repr(float(value))
+    number = float(value)
+    return str(int(number)) if number.is_integer() and abs(number) < 1 << 53 else repr(number)
 
 
 def _column(name: object) -> str:

@@ -163,7 +163,7 @@ class Frame:
             value = from_text(value, kind)
         if value.type == BOOL:
             return value.cast(kind)
-        return doubles(value)[0] if kind == DOUBLE else to_integer(*numbers(value), bound)
+        return doubles(value)[0] if kind == DOUBLE else to_integer(numbers(value)[0], bound)
 
 
 FORMS: dict[type[exp.Expr], Callable[[Frame, exp.Expr], Value]] = {

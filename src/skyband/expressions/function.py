@@ -62,7 +62,8 @@ def call(function: Function, table: pa.Table | pa.RecordBatch) -> NDArray[np.flo
 
 def _array(result: Any, label: str) -> NDArray[np.float64]:
     if isinstance(result, np.ndarray) and not isinstance(result, np.ma.MaskedArray) and result.dtype.kind in "iuf":
-        return result.astype(np.float64, copy=False)
+        scores: NDArray[np.float64] = result.astype(np.float64, copy=False)
+        return scores
     try:
         array = result if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError):
