@@ -70,4 +70,5 @@ def _array(result: Any, label: str) -> NDArray[np.float64]:
         raise QueryError(f"{label} must return an array of numbers; it returned {type(result).__name__}") from None
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
-    return floats(array, label)
+    found: NDArray[np.float64] = floats(array, label)
+    return found

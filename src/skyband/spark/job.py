@@ -15,7 +15,7 @@ from skyband.scoring import Score, compile_order
 Emit = Literal["final", "changes", "latest"]
 
 # Columns that travel beside the user's own.
-SCORE, TIME, TIE = "__score", "__time", "__tie"
+SCORE, TIME, TIE = "_skyband_score", "_skyband_time", "_skyband_tie"
 
 
 @dataclass(frozen=True)

@@ -170,7 +170,7 @@ class _Inputs:
 
     def _compute(self, sql: str) -> str:
         if sql not in self.computed:
-            self.computed[sql] = f"__{len(self.computed)}"
+            self.computed[sql] = f"_skyband_{len(self.computed)}"
             self.columns[self.computed[sql]] = expr(sql)
         return self.computed[sql]
 

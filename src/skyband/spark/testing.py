@@ -1,0 +1,65 @@
+"""A query in a unit test: batches as a stream of micro-batches, its answer as a table, and whether Spark and the
+engine agree."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from skyband.queries import Query
+from skyband.spark.run import run
+from skyband.testing import answer, assert_same_rows
+
+
+def stream(spark: SparkSession, batches: Sequence[pa.Table], directory: str | Path | None = None) -> DataFrame:
+    """A streaming DataFrame that takes each of the tables as one micro-batch.
+
+    Args:
+        spark: the session.
+        batches: at least one, all with the same columns.
+        directory: where the tables are written as Parquet files; a temporary one by default.
+    """
+    place = Path(tempfile.mkdtemp(prefix="skyband-stream-") if directory is None else directory)
+    place.mkdir(parents=True, exist_ok=True)
+    for number, batch in enumerate(batches):
+        file = place / f"{number:06}.parquet"
+        pq.write_table(batch, file)
+        os.utime(file, (1_600_000_000 + number,) * 2)  # Spark takes files in the order of their times
+    reader = spark.readStream.schema(from_arrow_schema(batches[0].schema)).option("maxFilesPerTrigger", 1)
+    return reader.parquet(str(place))
+
+
+def collect(df: DataFrame, mode: str = "append", checkpoint: str | Path | None = None) -> list[pa.Table]:
+    """Runs a streaming DataFrame until its source has no more; what each micro-batch put out."""
+    tables: dict[int, pa.Table] = {}
+    writer = df.writeStream.outputMode(mode).trigger(availableNow=True)
+    place = tempfile.mkdtemp(prefix="skyband-checkpoint-") if checkpoint is None else str(checkpoint)
+    query = writer.option("checkpointLocation", place).foreachBatch(
+        lambda frame, number: tables.__setitem__(number, frame.toArrow())
+    ).start()  # fmt: skip
+    query.awaitTermination()
+    return [tables[number] for number in sorted(tables)]
+
+
+def assert_same_on_spark(
+    spark: SparkSession, query: Query | Sequence[Query], batches: Sequence[pa.Table], **options: Any
+) -> None:
+    """Raises unless Spark gives the rows of the engine: for the batches as one static DataFrame and as a stream.
+
+    Args:
+        spark: the session.
+        query: one, or a list.
+        batches: in the order of event time, as the engine has to see them to agree.
+        options: those of :func:`skyband.spark.run`.
+    """
+    whole = pa.concat_tables(batches)
+    static = spark.createDataFrame(whole.to_pandas(), from_arrow_schema(whole.schema))
+    assert_same_rows(run(static, query, **options).toArrow(), answer(query, [whole]))
+    assert_same_rows(pa.concat_tables(collect(run(stream(spark, batches), query, **options))),
+                     answer(query, batches, flush=False))  # fmt: skip
