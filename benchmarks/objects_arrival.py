@@ -31,7 +31,11 @@ def target(scores: np.ndarray) -> list[dict]:
         size = scores.size if name in ("pa", "rapf") else scores.size // 8
         seconds = best_of(lambda: run(scores[:size], 9, 40_000, name), 1 if QUICK else 2)  # noqa: B023
         rate = size / seconds / 1e6
-        row = {"algorithm": name, "M objects/s": rate, "of a numpy.max scan": f"1/{scores.size / rate / 1e6 / base:.0f}"}
+        row = {
+            "algorithm": name,
+            "M objects/s": rate,
+            "of a numpy.max scan": f"1/{scores.size / rate / 1e6 / base:.0f}",
+        }
         rows.append({**row, "target": "≥ 5 M/s" if name == "rapf" else "", "met": _met(name, rate, rows)})
     return rows
 

@@ -44,8 +44,8 @@ class Layout:
         window, size = self.query.window, written.size
         start = written.end - window.extent
         start = start if window.time else np.maximum(start, 0)
-        head = {"window_start": self._spelled(np.repeat(start, size)),
-                "window_end": self._spelled(np.repeat(written.end, size))}  # fmt: skip
+        head = {"window_start": self._spelled(_spread(start, size)),
+                "window_end": self._spelled(_spread(written.end, size))}  # fmt: skip
         return self._table(head, written, rows)
 
     def snapshot(self, written: Written, rows: pa.Table) -> pa.Table:
@@ -59,9 +59,7 @@ class Layout:
                          "score": self._score(changes.score), **self._payload(rows)})  # fmt: skip
 
     def _table(self, head: dict[str, pa.Array], written: Written, rows: pa.Table) -> pa.Table:
-        first = np.append(0, np.cumsum(written.size)[:-1]) if written.size.size else written.size
-        rank = np.arange(1, written.number.size + 1) - np.repeat(first, written.size)
-        return pa.table({**head, **_columns(written.keys), "rank": rank.astype(np.int32),
+        return pa.table({**head, **_columns(written.keys), "rank": _ranks(written.size),
                          "score": self._score(written.score), **self._payload(rows)})  # fmt: skip
 
     def _payload(self, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
@@ -74,6 +72,21 @@ class Layout:
         return spelled(position, self._position, self.query.window.time)
 
 
+def _spread(values: Ints, size: Ints) -> Ints:
+    """Each value as often as its block has rows; blocks of one size, the usual case, go several times as fast."""
+    if size.size and (size == size[0]).all():
+        return np.broadcast_to(values[:, None], (values.size, int(size[0]))).ravel()
+    return np.repeat(values, size)
+
+
+def _ranks(size: Ints) -> NDArray[np.int32]:
+    """1, 2, 3, … in each block."""
+    if size.size and (size == size[0]).all():
+        return np.tile(np.arange(1, size[0] + 1, dtype=np.int32), size.size)
+    first = np.cumsum(size) - size
+    return (np.arange(1, size.sum() + 1) - np.repeat(first, size)).astype(np.int32)
+
+
 def _items(query: TopK, schema: pa.Schema, score: scoring.Score) -> list[scoring.Item]:
     """The columns of the answer that come from the row."""
     wanted = query.select
@@ -82,8 +95,10 @@ def _items(query: TopK, schema: pa.Schema, score: scoring.Score) -> list[scoring
     own = ["window_start", "window_end", "rank", "score"] if query.window.hopping else ["at", "op", "score"]
     items = []
     for item in map(scoring.compile_item, wanted):
-        if item.plain and item.needs(schema.names) == (item.name,) and (
-            item.name in query.partition_by or (item.name == "score" and score.sql in ("score", '"score"'))
+        if (
+            item.plain
+            and item.needs(schema.names) == (item.name,)
+            and (item.name in query.partition_by or (item.name == "score" and score.sql in ("score", '"score"')))
         ):
             continue  # the answer has the same values already
         if item.name in own or item.name in query.partition_by:

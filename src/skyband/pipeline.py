@@ -161,4 +161,3 @@ class Pipeline:
             raise QueryError(f"last={last}: algorithm {self.algorithm.name!r} knows the windows that are whole slides "
                              f"({window.slide}) shorter than {window.extent}; for any other take "
                              "algorithm='scase'")  # fmt: skip
-

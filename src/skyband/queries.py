@@ -187,5 +187,3 @@ def _names(value: str | Sequence[str], field: str) -> tuple[str, ...]:
     if len(set(names)) != len(names):
         raise QueryError(f"{field}={value!r} names a column twice")
     return names
-
-

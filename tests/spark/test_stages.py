@@ -231,6 +231,9 @@ def test_ties_without_an_order_of_arrival():
         for _ in range(6):
             stages = Stages(query, table.schema, tie=None)
             whole = table.take(rng.permutation(size))
-            got = [stages.batch(spread(whole.slice(0, 30), rng)), stages.batch(spread(whole.slice(30), rng), ended=True)]
+            got = [
+                stages.batch(spread(whole.slice(0, 30), rng)),
+                stages.batch(spread(whole.slice(30), rng), ended=True),
+            ]
             answers.append(sorted(map(str, oracle.rows(pa.concat_tables(got)))))
         assert all(answer == answers[0] for answer in answers)

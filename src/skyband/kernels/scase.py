@@ -264,9 +264,7 @@ def _floor(spec: Spec, bound: int) -> int:
 
 
 @njit(cache=True)
-def _close(
-    skyband: Skyband, ends: Ints, out: Output, spec: Spec, bound: int, closer: tuple[int, int, int]
-) -> Output:
+def _close(skyband: Skyband, ends: Ints, out: Output, spec: Spec, bound: int, closer: tuple[int, int, int]) -> Output:
     """Emit the windows that end by ``bound`` and hold an object; the query stands for the key in the output.
 
     ``closer``: up to which end the object before has closed them, its number, and that of the object after.

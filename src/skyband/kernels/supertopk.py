@@ -214,6 +214,19 @@ def _set_aside(work: Work, score: float, time: int, number: int) -> None:
 
 
 @njit(cache=True)
+def _set_all_aside(work: Work, rows: Lists, lo: int, hi: int) -> None:
+    score, time, number = work.fresh.score, work.fresh.time, work.fresh.number
+    n = work.size[3]
+    best = work.best[0] if n else rows.score[lo]
+    for i in range(lo, hi):
+        score[n], time[n], number[n] = rows.score[i], rows.time[i], rows.number[i]
+        best = max(best, rows.score[i])
+        n += 1
+    work.best[0] = best
+    work.size[3] = n
+
+
+@njit(cache=True)
 def _enter(work: Work, spec: Spec, score: float, time: int, number: int) -> None:
     """Puts one row into the top k; what it displaces is set aside again."""
     top, i = work.top, work.size[0]
@@ -242,11 +255,14 @@ def _fold(work: Work, spec: Spec, rows: Lists, lo: int, hi: int, first: int) -> 
             entering += rows.score[i] >= bar
     if entering > MANY:
         work.size[4] = 1
-    for i in range(lo, hi):
-        if not work.size[4] and rows.score[i] >= work.top.score[spec.k - 1]:
-            _enter(work, spec, rows.score[i], rows.time[i], rows.number[i])
-        else:
-            _set_aside(work, rows.score[i], rows.time[i], rows.number[i])
+    if work.size[4] or entering == 0:
+        _set_all_aside(work, rows, lo, hi)
+    else:
+        for i in range(lo, hi):
+            if rows.score[i] >= work.top.score[spec.k - 1]:
+                _enter(work, spec, rows.score[i], rows.time[i], rows.number[i])
+            else:
+                _set_aside(work, rows.score[i], rows.time[i], rows.number[i])
     if work.size[3] > max((work.size[2] - work.size[1]) // 2, 4 * spec.k, 256):
         work = _merge(work, spec, first)
     return work

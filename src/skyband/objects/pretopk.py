@@ -1,6 +1,5 @@
 """PreTopk: a predicted top k for the present and every future window."""
 
-
 import numpy as np
 
 from skyband.errors import QueryError
@@ -49,9 +48,7 @@ class PreTopk(PerKey[State]):
         state, out = predicted.predict(state, rows.score, rows.time, rows.number, frontier, self._spec)
         return state, (Rankings.of(out),)
 
-    def snapshot(
-        self, state: State, waiting: Rows, query: TopK, k: int, last: int | None
-    ) -> tuple[int, Ints, Floats]:
+    def snapshot(self, state: State, waiting: Rows, query: TopK, k: int, last: int | None) -> tuple[int, Ints, Floats]:
         window = self.window
         end = window.first_end(self.newest if window.time else int(state.meta[2]))
         held = self._held(state)
