@@ -21,11 +21,7 @@ def predicted(objects, k, ties, ends, extent):
     found = set()
     for end in ends:
         alive = sorted((o for o in objects if end - extent <= o[1] < end), reverse=True)
-        if ties and len(alive) > k:
-            alive = [o for o in alive if o[0] >= alive[k - 1][0]]
-        else:
-            alive = alive[:k]
-        found |= {o[2] for o in alive}
+        found |= {o[2] for i, o in enumerate(alive) if i < k or (ties and o[0] == alive[k - 1][0])}
     return found
 
 
