@@ -67,13 +67,7 @@ class Intake:
 
     def read(self, table: pa.Table) -> Ready:
         """Counts, drops and numbers the rows of a batch; wants :meth:`fit` first."""
-        table = self._fitted(table)
-        size = table.num_rows
-        passes = None if self.where is None else self.where.evaluate(table)
-        if passes is not None and not self._sequence:
-            table, passes = table if passes.all() else table.filter(pa.array(passes)), None
-        score = self.score.evaluate(table)
-        time = NOTHING if self.window.on is None else positions(table.column(self.window.on), self.window.time)
+        table, size, score, time, passes = self.evaluate(table)
         self.seen += size  # from here on nothing can fail
         table, score, time = self._valid(table, score, time, passes)
         if not self.score.descending:
@@ -83,6 +77,17 @@ class Intake:
         if self._sequence:
             return self._in_sequence(table, score, time)
         return self._in_arrival_order(table, score)
+
+    def evaluate(self, table: pa.Table) -> tuple[pa.Table, int, Floats, Ints, NDArray[np.bool_] | None]:
+        """All that can fail about a batch: its columns, the condition, scores and positions. Changes nothing."""
+        table = self._fitted(table)
+        size = table.num_rows
+        passes = None if self.where is None else self.where.evaluate(table)
+        if passes is not None and not self._sequence:
+            table, passes = table if passes.all() else table.filter(pa.array(passes)), None
+        score = self.score.evaluate(table)
+        time = NOTHING if self.window.on is None else positions(table, self.window.on, self.window.time)
+        return table, size, score, time, passes
 
     def finish(self) -> Ready | None:
         """The rows that were still waiting for their predecessors, if any."""
@@ -123,7 +128,7 @@ class Intake:
         if self.where is not None:
             self.where.evaluate(empty)
         if self.window.on:
-            positions(empty.column(self.window.on), self.window.time)
+            positions(empty, self.window.on, self.window.time)
         self.schema = empty.schema
         if self.query.partition_by:
             self.keys = Keys(empty.select(self.query.partition_by))
@@ -136,8 +141,13 @@ class Intake:
             return table.replace_schema_metadata()
         if missing := [name for name in self.schema.names if name not in table.column_names]:
             raise QueryError(f"a batch has no column {missing[0]!r}; the first batch had {self.schema.names}")
+        table = table.select(self.schema.names)
+        for ours, theirs in zip(self.schema, table.schema, strict=True):
+            if pa.types.is_temporal(ours.type) != pa.types.is_temporal(theirs.type) and not pa.types.is_null(theirs.type):
+                raise QueryError(f"column {ours.name!r} of a batch is of type {theirs.type}; it was {ours.type} in the "
+                                 "first one")  # fmt: skip
         try:
-            return table.select(self.schema.names).cast(self.schema)
+            return table.cast(self.schema)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise QueryError(f"a batch does not fit the first one, which had {self.schema.names}: {error}") from None
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from skyband import plan, state
 from skyband.errors import QueryError, StateError
-from skyband.intake import Batch
+from skyband.intake import Batch, as_table
 from skyband.pipeline import Pipeline
-from skyband.queries import Query, TopK, from_spec
+from skyband.queries import Nearest, Query, TopK, from_spec
 from skyband.windows import duration
 
 
@@ -50,11 +50,11 @@ class Monitor:
     """
 
     def __init__(self, query: Query | Sequence[Query]) -> None:
-        self.several = isinstance(query, Sequence)
-        given = list(query) if isinstance(query, Sequence) else [query]
+        self.several = isinstance(query, Sequence) and not isinstance(query, str)
+        given = list(query) if isinstance(query, Sequence) and self.several else [query]
         if not given:
             raise QueryError("a monitor needs at least one query")
-        if bad := [q for q in given if not hasattr(q, "lower")]:
+        if bad := [q for q in given if not isinstance(q, TopK | Nearest)]:
             raise QueryError(f"{bad[0]!r} is not a query; build one with sb.TopK(...) or sb.Nearest(...)")
         self.queries: tuple[TopK, ...] = tuple(q.lower() for q in given)
         self.names = [q.name or f"q{i}" for i, q in enumerate(self.queries)]
@@ -68,7 +68,11 @@ class Monitor:
         """Take in a batch (Arrow table or record batch, pandas DataFrame, dict of arrays); return what was emitted."""
         if self._flushed:
             raise StateError("flush() has ended this stream; build a new Monitor for another one")
-        return self._together([pipeline.push(batch) for pipeline in self.pipelines])
+        table = as_table(batch)
+        if len(self.pipelines) > 1 or self.pipelines[0].store is None:
+            for pipeline in self.pipelines:  # a batch that one query refuses is taken in by none
+                pipeline.check_batch(table)
+        return self._together([pipeline.push(table) for pipeline in self.pipelines])
 
     def flush(self) -> pa.Table:
         """The stream has ended: close the windows that are still open and return them."""
@@ -158,9 +162,9 @@ class Monitor:
         if not self.several:
             return flat[0] if flat else pa.table({})
         named = {}
-        queries = [query for pipeline in self.pipelines for query in pipeline.queries]
-        for query, table in zip(queries, flat, strict=False):
-            name = self.names[self.queries.index(query)]
+        places = [place for plan in self.plans for place in plan.places]
+        for place, table in zip(places, flat, strict=False):
+            name = self.names[place]
             named[name] = table.add_column(0, "query", pa.array([name] * table.num_rows, pa.string()))
         return pa.concat_tables([named[name] for name in self.names if name in named], promote_options="default")
 

@@ -15,17 +15,28 @@ from skyband.objects.base import Algorithm, Emission, Ints, Rankings
 from skyband.plan import Plan
 from skyband.queries import TopK
 from skyband.store import RowStore, table_from_bytes, table_to_bytes
+from skyband.windows import spell
 
 
 class Pipeline:
     """The way of a stream through one algorithm, for one query or several that share it."""
 
     def __init__(self, plan: Plan, intake: type[Intake] = Intake) -> None:
+        self.plan = plan
         self.queries: tuple[TopK, ...] = plan.queries
         self.algorithm: Algorithm = plan.algorithm(*plan.queries, **plan.options)
         self.intake = intake(plan.queries[0])
         self.store: RowStore | None = None
         self.layouts: tuple[Layout, ...] = ()
+
+    def check_batch(self, table: pa.Table) -> None:
+        """Raises what :meth:`push` would raise, and changes nothing."""
+        if self.store is None:
+            trial = Pipeline(self.plan, type(self.intake))
+            trial._begin(table.schema)
+            trial.intake.evaluate(table)
+        else:
+            self.intake.evaluate(table)
 
     def push(self, batch: Batch) -> list[pa.Table]:
         """What the batch brought about, a table for each query."""
@@ -102,7 +113,7 @@ class Pipeline:
         events = self.algorithm.update(ready.rows, ready.frontier)
         tables = self._written(events, columns, ready.rows.n0)
         self.store.keep(self.algorithm.held(ready.rows.n0), columns, ready.rows.n0)
-        if self.store.number.size > 2 * self.algorithm.candidates + 1024:
+        if self.store.number.size > 2 * self.algorithm.candidates + 16:
             self.store.drop_all_but(self.algorithm.held())
         self._forget_partitions()
         return tables
@@ -155,9 +166,10 @@ class Pipeline:
 
     def _check_last(self, query: TopK, last: int) -> None:
         window = query.window
+        words = spell if window.time else str
         if not 1 <= last <= window.extent:
-            raise QueryError(f"last={last} must be from 1 to {window.extent}, the extent of the window")
+            raise QueryError(f"last={words(last)} must be from 1 to {words(window.extent)}, the extent of the window")
         if window.hopping and not self.algorithm.any_last and (window.extent - last) % window.slide:
-            raise QueryError(f"last={last}: algorithm {self.algorithm.name!r} knows the windows that are whole slides "
-                             f"({window.slide}) shorter than {window.extent}; for any other take "
+            raise QueryError(f"last={words(last)}: algorithm {self.algorithm.name!r} knows the windows that are whole "
+                             f"slides ({words(window.slide)}) shorter than {words(window.extent)}; for any other take "
                              "algorithm='scase'")  # fmt: skip

@@ -14,12 +14,13 @@ SECOND = 1_000_000
 FOREVER = np.iinfo(np.int64).max // 4  # later than any position: the frontier of a stream that has ended
 
 
-def positions(column: pa.ChunkedArray, time: bool) -> Ints:
-    """Microseconds since the epoch, or sequence numbers; -FOREVER for NULL (and NaN)."""
+def positions(table: pa.Table, on: str, time: bool) -> Ints:
+    """Microseconds since the epoch, or sequence numbers, of column ``on``; -FOREVER for NULL (and NaN)."""
+    column = table.column(on)
     kind = column.type
     if not time:
         if not pa.types.is_integer(kind):
-            raise QueryError(f"the sequence column is of type {kind}; it must be whole numbers")
+            raise QueryError(f"the sequence column {on!r} is of type {kind}; it must be whole numbers")
         return _filled(column.cast(pa.int64()))
     if pa.types.is_timestamp(kind):
         values = _filled(column.cast(pa.int64()))
@@ -29,16 +30,16 @@ def positions(column: pa.ChunkedArray, time: bool) -> Ints:
         scaled = values * scale if scale > 0 else values // -scale
         return np.where(values == -FOREVER, values, scaled)
     if pa.types.is_date(kind):
-        return positions(column.cast(pa.timestamp("us")), True)
+        return _filled(column.cast(pa.timestamp("us")).cast(pa.int64()))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         seconds = np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan), np.float64)
         bad = ~np.isfinite(seconds)
         seconds = np.where(bad, 0, seconds)
         if np.abs(seconds).max(initial=0) * SECOND >= FOREVER:
-            raise QueryError(f"event time {np.abs(seconds).max():.0f} is too large for seconds since the epoch; "
+            raise QueryError(f"event time {np.abs(seconds).max():.0f} in {on!r} is too large for seconds since the epoch; "
                              "convert the column to a timestamp")  # fmt: skip
         return np.where(bad, -FOREVER, np.round(seconds * SECOND)).astype(np.int64)
-    raise QueryError(f"the event-time column is of type {kind}; it must be a timestamp, a date, or seconds since the "
+    raise QueryError(f"the event-time column {on!r} is of type {kind}; it must be a timestamp, a date, or seconds since the "
                      "epoch as a number")  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.spinner import Spinner
 
 from skyband.cli.terminal import err, out, step
+from skyband.errors import SkybandError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,11 +51,14 @@ def spark_session(ctx: typer.Context, master: str) -> "Iterator[SparkSession]":
             yield spark
         finally:
             spark.stop()
-    except Exception:
-        if log.stat().st_size:
-            err.print(f"[dim]Spark's own messages are in {escape(name)}[/]")
-        else:
+    except Exception as error:
+        if isinstance(error, SkybandError) and error.__cause__ is None:  # found by a check, not by Spark
             log.unlink()
+        else:
+            err.print(f"[dim]Spark's own messages are in {escape(name)}[/]")
+        raise
+    except BaseException:
+        log.unlink()
         raise
     log.unlink()
 

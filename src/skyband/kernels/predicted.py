@@ -82,26 +82,6 @@ def _insert(lists: Predicted, spec: Spec, slot: int, row: tuple[float, int, int]
 
 
 @njit(cache=True)
-def _close(lists: Predicted, spec: Spec, out: Output, bound: int, trigger: int) -> Output:
-    """Emits the windows that end at ``bound`` or before; empty ones are passed over."""
-    slots = lists.size.size
-    width = lists.score.size // slots
-    for _ in range(slots):
-        end = lists.meta[0]
-        if end > bound:
-            return out
-        slot = end // spec.slide % slots
-        size = lists.size[slot]
-        if size:
-            rows = slice(slot * width, slot * width + size)
-            out = emit(out, 0, end, trigger, lists.number[rows], lists.score[rows])
-        lists.meta[0] = end + spec.slide
-    # No list is left that could hold anything.
-    lists.meta[0] = max(lists.meta[0], bound // spec.slide * spec.slide + spec.slide)
-    return out
-
-
-@njit(cache=True)
 def _purge(lists: Predicted, spec: Spec, bound: int) -> None:
     """Empties the lists of the windows that end at ``bound`` or before."""
     slots = lists.size.size
@@ -112,6 +92,27 @@ def _purge(lists: Predicted, spec: Spec, bound: int) -> None:
         lists.size[end // spec.slide % slots] = 0
         lists.meta[1] = end + spec.slide
     lists.meta[1] = max(lists.meta[1], bound // spec.slide * spec.slide + spec.slide)
+
+
+@njit(cache=True)
+def _close(lists: Predicted, spec: Spec, out: Output, bound: int, trigger: int) -> Output:
+    """Emits the windows that end at ``bound`` or before; empty ones are passed over."""
+    slots = lists.size.size
+    width = lists.score.size // slots
+    for _ in range(slots):
+        end = lists.meta[0]
+        if end > bound:
+            return out
+        _purge(lists, spec, end - slots * spec.slide)  # the slot may still hold the window that had it before
+        slot = end // spec.slide % slots
+        size = lists.size[slot]
+        if size:
+            rows = slice(slot * width, slot * width + size)
+            out = emit(out, 0, end, trigger, lists.number[rows], lists.score[rows])
+        lists.meta[0] = end + spec.slide
+    # No list is left that could hold anything.
+    lists.meta[0] = max(lists.meta[0], bound // spec.slide * spec.slide + spec.slide)
+    return out
 
 
 @njit(cache=True)

@@ -347,7 +347,7 @@ def slide_lists(lists: Lists, rows: Lists, spec: Spec, closings: Closings) -> tu
     """Folds ``rows`` (by partition and pane) into the super-top-k lists and closes the windows that are due."""
     keys = lists.offset.size - 1
     due = (closings.frontier.max() - closings.closed.min()) // spec.slide + 1 if keys else 0
-    out = no_output(min(max(due, 1) * min(spec.k, 1 << 20), 1 << 24))
+    out = no_output(min(min(max(due, 1), 1 << 24) * min(spec.k, 1 << 20), 1 << 24))
     offset = np.zeros(keys + 1, np.int64)
     capacity = lists.score.size + rows.score.size
     score, time, number = np.empty(capacity), np.empty(capacity, np.int64), np.empty(capacity, np.int64)

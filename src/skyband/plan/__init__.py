@@ -7,7 +7,7 @@ The rules are an ordered tuple of small functions; the first one that has an ans
 import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from skyband import objects
@@ -24,6 +24,7 @@ class Plan:
     algorithm: type[Algorithm]
     reason: str
     options: dict[str, float] = field(default_factory=dict)
+    places: tuple[int, ...] = (0,)  # where the queries stand among those that were planned together
 
 
 @cache
@@ -39,13 +40,13 @@ def algorithms() -> dict[str, type[Algorithm]]:
 
 def plans(queries: Sequence[TopK]) -> list[Plan]:
     """A plan for each group of queries that can share one state, in the order of their first queries."""
-    groups: dict[tuple[object, ...], list[TopK]] = {}
-    for query in queries:
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for place, query in enumerate(queries):
         window = query.window
         shared = (window.time, window.hopping, window.on, window.late, query.order_by, query.where, query.partition_by)
         alone = query.algorithm not in ("auto", "scase")
-        groups.setdefault((query, len(groups)) if alone else shared, []).append(query)
-    return [plan_for(tuple(group)) for group in groups.values()]
+        groups.setdefault((place,) if alone else shared, []).append(place)
+    return [replace(plan_for(tuple(queries[i] for i in group)), places=tuple(group)) for group in groups.values()]
 
 
 def plan_for(queries: tuple[TopK, ...]) -> Plan:

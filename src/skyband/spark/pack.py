@@ -191,11 +191,11 @@ class Packer:
         self.counts.append(counts if first.size < 64 else _total([counts], ["pane"]))
 
     def _count_numbers(self, rows: Batch, valid: NDArray[np.bool_]) -> None:
-        """How many numbers of each partition and pane have come, how many of them with a score, and the highest."""
+        """How many numbers of each partition and pane have come, how many of them are objects, and the last of both."""
         names = [*self.query.partition_by, *([self.job.part] if self.job.part else [])]
         table = rows.table.select(names)
-        extra = {"pane": rows.time // self.window.pane, "highest": rows.time, "valid": valid.astype(np.int64),
-                 "count": np.ones_like(rows.time)}  # fmt: skip
+        extra = {"pane": rows.time // self.window.pane, "count": np.ones_like(rows.time), "highest": rows.time,
+                 "valid": valid.astype(np.int64), "last": np.where(valid, rows.time, -1)}  # fmt: skip
         for name, column in extra.items():
             table = table.append_column(f"__{name}", pa.array(column))
         self.counts.append(_total([table], [*names, "__pane"]))
@@ -263,7 +263,7 @@ def _total(counts: list[pa.Table], names: list[str]) -> pa.Table:
     """Counts of the same group together."""
     table = pa.concat_tables(counts)
     rest = [name for name in table.column_names if name not in names]
-    total = table.group_by(names).aggregate([(name, "max" if name == "__highest" else "sum") for name in rest])
+    total = table.group_by(names).aggregate([(name, "max" if name in ("__highest", "__last") else "sum") for name in rest])
     return total.rename_columns([*names, *rest])
 
 

@@ -81,14 +81,14 @@ class Pruned(Chunk):
             sequence.make_room(1 if self.keys is None else len(self.keys))
             closed = sequence.complete.copy()
             key = key if self.keys is not None else np.zeros(counts.num_rows, np.int64)
-            pane, count, valid, highest = (integers(counts, f"__{n}") for n in ("pane", "count", "valid", "highest"))
+            pane, *rest = (integers(counts, f"__{name}") for name in ("pane", "count", "highest", "last"))
             late = pane * self.window.pane < closed[key]
-            self.late = int(valid[late].sum())
-            sequence.take_in(key[~late], pane[~late], count[~late], highest[~late])
+            self.late = int(integers(counts, "__valid")[late].sum())
+            sequence.take_in(key[~late], pane[~late], *(column[~late] for column in rest))
         if arrived.ended:
             sequence.end()
         self.algorithm.make_room(sequence.complete.size)
-        return closed, sequence.complete
+        return closed, sequence.frontier
 
     def _placed(self, table: pa.Table | None, closed: int | Ints) -> Rows:
         """New rows with their numbers; rows whose pane is closed are left out."""

@@ -109,7 +109,7 @@ def read(spark: SparkSession, place: Place, query: Query, files: int | None = No
         there = spark.read.format(place.kind).options(**options).load(path)
     except AnalysisException as error:
         raise SkybandError(f"--from {str(place)!r}: there are no {place.kind} files to take the columns from "
-                           f"({_first_line(error)})") from error  # fmt: skip
+                           f"({str(error).splitlines()[0]})") from None  # fmt: skip
     reader = spark.readStream.format(place.kind).options(**options).schema(there.schema)
     if files is not None:
         reader = reader.option("maxFilesPerTrigger", files)
@@ -181,7 +181,3 @@ def _exists(spark: SparkSession, path: str) -> bool:
     context: Any = spark.sparkContext  # Hadoop's own view, as the path may be in any file system
     where = context._jvm.org.apache.hadoop.fs.Path(path)
     return bool(where.getFileSystem(context._jsc.hadoopConfiguration()).exists(where))
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]
