@@ -122,6 +122,7 @@ def predict(lists: Predicted, score: Floats, time: Ints, number: Ints, frontier:
     out = no_output(1024)
     slots = lists.size.size
     for i in range(score.size):
+        _purge(lists, spec, lists.meta[0] - spec.slide)  # what is closed already is not the present window any more
         out = _close(lists, spec, out, time[i], number[i])
         _purge(lists, spec, time[i])
         end = time[i] // spec.slide * spec.slide + spec.slide

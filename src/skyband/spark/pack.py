@@ -263,7 +263,9 @@ def _total(counts: list[pa.Table], names: list[str]) -> pa.Table:
     """Counts of the same group together."""
     table = pa.concat_tables(counts)
     rest = [name for name in table.column_names if name not in names]
-    total = table.group_by(names).aggregate([(name, "max" if name in ("__highest", "__last") else "sum") for name in rest])
+    total = table.group_by(names).aggregate(
+        [(name, "max" if name in ("__highest", "__last") else "sum") for name in rest]
+    )
     return total.rename_columns([*names, *rest])
 
 

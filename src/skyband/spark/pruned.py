@@ -73,14 +73,11 @@ class Pruned(Chunk):
         if self.sequence is None:
             return self._watermark(arrived.before), FOREVER if arrived.ended else self._watermark(arrived.newest)
         sequence, counts = self.sequence, arrived.counts
-        self.late = 0
-        if counts is None:
-            closed = sequence.complete.copy()
-        else:
-            key = self._code(counts)
-            sequence.make_room(1 if self.keys is None else len(self.keys))
-            closed = sequence.complete.copy()
-            key = key if self.keys is not None else np.zeros(counts.num_rows, np.int64)
+        key = self._code(counts) if counts is not None else NOTHING
+        sequence.make_room(1 if self.keys is None else len(self.keys))
+        closed = sequence.complete.copy()
+        if counts is not None:
+            key = np.zeros(counts.num_rows, np.int64) if self.keys is None else key
             pane, *rest = (integers(counts, f"__{name}") for name in ("pane", "count", "highest", "last"))
             late = pane * self.window.pane < closed[key]
             self.late = int(integers(counts, "__valid")[late].sum())
