@@ -143,7 +143,9 @@ class Intake:
             raise QueryError(f"a batch has no column {missing[0]!r}; the first batch had {self.schema.names}")
         table = table.select(self.schema.names)
         for ours, theirs in zip(self.schema, table.schema, strict=True):
-            if pa.types.is_temporal(ours.type) != pa.types.is_temporal(theirs.type) and not pa.types.is_null(theirs.type):
+            if pa.types.is_temporal(ours.type) != pa.types.is_temporal(theirs.type) and not pa.types.is_null(
+                theirs.type
+            ):
                 raise QueryError(f"column {ours.name!r} of a batch is of type {theirs.type}; it was {ours.type} in the "
                                  "first one")  # fmt: skip
         try:

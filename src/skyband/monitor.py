@@ -50,8 +50,8 @@ class Monitor:
     """
 
     def __init__(self, query: Query | Sequence[Query]) -> None:
-        self.several = isinstance(query, Sequence) and not isinstance(query, str)
-        given = list(query) if isinstance(query, Sequence) and self.several else [query]
+        self.several = isinstance(query, list | tuple)
+        given: list[Any] = list(query) if isinstance(query, list | tuple) else [query]
         if not given:
             raise QueryError("a monitor needs at least one query")
         if bad := [q for q in given if not isinstance(q, TopK | Nearest)]:

@@ -36,11 +36,11 @@ def positions(table: pa.Table, on: str, time: bool) -> Ints:
         bad = ~np.isfinite(seconds)
         seconds = np.where(bad, 0, seconds)
         if np.abs(seconds).max(initial=0) * SECOND >= FOREVER:
-            raise QueryError(f"event time {np.abs(seconds).max():.0f} in {on!r} is too large for seconds since the epoch; "
-                             "convert the column to a timestamp")  # fmt: skip
+            raise QueryError(f"event time {np.abs(seconds).max():.0f} in {on!r} is too large for seconds since the "
+                             "epoch; convert the column to a timestamp")  # fmt: skip
         return np.where(bad, -FOREVER, np.round(seconds * SECOND)).astype(np.int64)
-    raise QueryError(f"the event-time column {on!r} is of type {kind}; it must be a timestamp, a date, or seconds since the "
-                     "epoch as a number")  # fmt: skip
+    raise QueryError(f"the event-time column {on!r} is of type {kind}; it must be a timestamp, a date, or seconds "
+                     "since the epoch as a number")  # fmt: skip
 
 
 def position_type(kind: pa.DataType | None, window: Window) -> pa.DataType:

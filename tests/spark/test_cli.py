@@ -38,10 +38,12 @@ def skyband(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
 
 
 def rows(answer: pa.Table, *names: str) -> list[dict[str, Any]]:
-    """The rows of an answer in their order, without the order in which files are read."""
-    names = names or tuple(answer.column_names)
+    """The rows of an answer in their order, whatever the files they came from and the types of times in them."""
+    answer = answer.select(names)
+    end = answer["window_end"].cast(pa.timestamp("us", "UTC"))
+    answer = answer.set_column(names.index("window_end"), "window_end", end)
     order = [(name, "ascending") for name in ("window_end", "symbol", "rank") if name in names]
-    return answer.select(names).sort_by(order).to_pylist()  # type: ignore[no-any-return]
+    return answer.sort_by(order).to_pylist()  # type: ignore[no-any-return]
 
 
 def taken_in(spark: SparkSession, place: str, query: sb.TopK = QUERY) -> pa.Table:

@@ -104,14 +104,13 @@ def engine(query, table):
     return pa.concat_tables(answer), monitor.stats
 
 
-def query_for(window, rng, **fields):
-    spec = WINDOWS[window] if isinstance(window, str) else window
-    time, extent, every = spec.get("time", False), spec["extent"], spec.get("every")
-    span = (lambda length: f"{length} microseconds") if time else int
-    last = sb.last(span(extent), every=None if every is None else span(every), on=fields.pop("on", None),
-                   late=fields.pop("late", f"{streams.LATE} microseconds") if time else fields.pop("late", None))  # fmt: skip
-    return sb.TopK(k=fields.pop("k", int(rng.choice([1, 3, 20]))), order_by=fields.pop("order_by", "x DESC"), window=last,
-                   **fields)  # fmt: skip
+def query_for(window, rng, late=None, **fields):
+    spec = WINDOWS[window]
+    span = (lambda length: f"{length} microseconds") if "time" in spec else int
+    every = span(spec["every"]) if "every" in spec else None
+    late = late or f"{streams.LATE} microseconds" if "time" in spec else None
+    fields = {"k": int(rng.choice([1, 3, 20])), "order_by": "x DESC", **fields}
+    return sb.TopK(window=sb.last(span(spec["extent"]), every=every, late=late), **fields)
 
 
 TIME_WINDOWS = [name for name in WINDOWS if "time" in name]
@@ -141,10 +140,11 @@ def test_static_equals_engine(name, window):
 @pytest.mark.parametrize("window", TIME_WINDOWS)
 @pytest.mark.parametrize("name", [*STREAMS, "straggling"])
 def test_stream_equals_engine(name, window):
-    """However the stream is cut, the windows that are closed, and the changes that are sure, are those of the engine."""
+    """However the stream is cut, the windows that are closed and the changes that are sure are the engine's."""
     rng = np.random.default_rng([*window.encode(), *name.encode()])
     table = streams.make(name, size=160 if streams.STREAMS[name][2] > 2 else None)
-    query = query_for(window, rng, partition_by=[(), ("g",), ("g", "h")][rng.integers(3)], ties=["newest", "all"][rng.integers(2)])  # fmt: skip
+    keys, ties = [(), ("g",), ("g", "h")][rng.integers(3)], ["newest", "all"][rng.integers(2)]
+    query = query_for(window, rng, partition_by=keys, ties=ties)
     late = name in streams.STRAGGLING
     stages = Stages(query, table.schema, chunks=int(rng.integers(1, 4)))
     got, on_time, newest = [], [], None
@@ -170,8 +170,8 @@ def test_stream_equals_engine(name, window):
 
 
 @pytest.mark.parametrize("window", COUNT_WINDOWS)
-@pytest.mark.parametrize("name", ["random", "tied", "broken", "constant", "empty"])
-@pytest.mark.parametrize("partition_by", [(), ("g",), ("g", "h")])
+@pytest.mark.parametrize("name", ["tied", "broken", "empty"])
+@pytest.mark.parametrize("partition_by", [(), ("g", "h")])
 def test_sequences(name, window, partition_by):
     """Rows come in any order, some without a score or not passing; their numbers tell the windows."""
     rng = np.random.default_rng([*window.encode(), *name.encode(), len(partition_by)])
@@ -203,12 +203,12 @@ def test_arrival_order(window):
 
 
 @pytest.mark.parametrize("window", list(WINDOWS))
-@pytest.mark.parametrize("partition_by", [(), ("g",), ("g", "h")])
+@pytest.mark.parametrize("partition_by", [(), ("g", "h")])
 def test_latest(window, partition_by):
     """Exactly k rows for each partition touched; kept by partition and rank they are the engine's ranking."""
     rng = np.random.default_rng([*window.encode()])
     table = streams.make("random", size=200)
-    query = query_for(window, rng, partition_by=partition_by, late="0 seconds" if "time" in window else None, k=3)
+    query = query_for(window, rng, partition_by=partition_by, late="0 seconds", k=3)
     stages, monitor, shown = Stages(query, table.schema, latest=True), sb.Monitor(query), {}
     names = len(partition_by)
     for batch in streams.cut(table, 3, pieces=12):
@@ -216,7 +216,7 @@ def test_latest(window, partition_by):
         rows = oracle.rows(stages.batch(spread(batch, rng, ordered="time" not in window)))
         touched = {row[:names] for row in rows}
         assert len(rows) == query.k * len(touched)
-        assert touched >= {row for row in oracle.rows(batch.select(list(partition_by)))} if names else True
+        assert touched >= set(oracle.rows(batch.select(list(partition_by)))) if names else True
         shown |= {row[: names + 1]: row for row in rows}
         assert sorted(map(str, (row for row in shown.values() if row[names + 1] is not None))) == sorted(
             map(str, oracle.rows(monitor.top()))
@@ -227,8 +227,9 @@ def test_ties_without_an_order_of_arrival():
     """Equal scores at one moment and no column to rank them by: the content decides, however the rows are spread."""
     rng = np.random.default_rng(0)
     size = 60
+    same = [i % 40 for i in range(size)]
     table = pa.table({"ts": pa.array([0] * size, pa.timestamp("us")), "x": [1.0] * size,
-                      "name": [f"n{i % 40}" for i in range(size)], "list": [[i % 40] for i in range(size)]})  # fmt: skip
+                      "name": [f"n{i}" for i in same], "list": [[i] for i in same]})  # fmt: skip
     for window in (sb.last("4 seconds", every="2 seconds"), sb.last("4 seconds")):
         query = sb.TopK(k=7, order_by="x DESC", window=window)
         answers = []

@@ -109,7 +109,9 @@ class Algorithm(ABC):
                 raise QueryError(f"algorithm {self.name!r} has no option {option!r}; "
                                  f"it takes {', '.join(self.options) or 'none'}")  # fmt: skip
         if wrong := [option for option, value in options.items() if not np.isfinite(value)]:
-            raise QueryError(f"option {wrong[0]}={options[wrong[0]]} of algorithm {self.name!r} must be a finite number")
+            raise QueryError(
+                f"option {wrong[0]}={options[wrong[0]]} of algorithm {self.name!r} must be a finite number"
+            )
         self.queries = queries
         self.query = queries[0]
         self.window: Window = self.query.window

@@ -77,7 +77,7 @@ def run(
         answers = packed.applyInArrow(merge_all(jobs), merged)
     answers = answers.observe(METRICS, *(total(name).alias(name) for name in COUNTS))
     try:
-        schema = from_arrow_schema(answer_schema(jobs, several))
+        schema = from_arrow_schema(answer_schema(jobs, several), prefer_timestamp_ntz=True)
     except pa.ArrowTypeError as error:
         raise QueryError(f"the answers of these queries have columns of one name but different types; name them apart "
                          f"with select ({error})") from None  # fmt: skip

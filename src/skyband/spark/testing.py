@@ -11,10 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from skyband.queries import Query
 from skyband.spark.run import run
 from skyband.testing import answer, assert_same_rows
+
+
+def frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A static DataFrame; times without a time zone stay without."""
+    return spark.createDataFrame(table, _schema(table))
 
 
 def stream(spark: SparkSession, batches: Sequence[pa.Table], directory: str | Path | None = None) -> DataFrame:
@@ -31,7 +37,7 @@ def stream(spark: SparkSession, batches: Sequence[pa.Table], directory: str | Pa
         file = place / f"{number:06}.parquet"
         pq.write_table(batch, file)
         os.utime(file, (1_600_000_000 + number,) * 2)  # Spark takes files in the order of their times
-    reader = spark.readStream.schema(from_arrow_schema(batches[0].schema)).option("maxFilesPerTrigger", 1)
+    reader = spark.readStream.schema(_schema(batches[0])).option("maxFilesPerTrigger", 1)
     return reader.parquet(str(place))
 
 
@@ -59,7 +65,10 @@ def assert_same_on_spark(
         options: those of :func:`skyband.spark.run`.
     """
     whole = pa.concat_tables(batches)
-    static = spark.createDataFrame(whole.to_pandas(), from_arrow_schema(whole.schema))
-    assert_same_rows(run(static, query, **options).toArrow(), answer(query, [whole]))
+    assert_same_rows(run(frame(spark, whole), query, **options).toArrow(), answer(query, [whole]))
     assert_same_rows(pa.concat_tables(collect(run(stream(spark, batches), query, **options))),
                      answer(query, batches, flush=False))  # fmt: skip
+
+
+def _schema(table: pa.Table) -> StructType:
+    return from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
