@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import streams
-from cases import ONE_OF_EACH, pair, run
+from cases import ONE_OF_EACH, follow, pair, run
 from test_contract import together
 
 import skyband as sb
@@ -170,6 +170,20 @@ def test_the_columns_of_the_rows_held_are_accounted_for_and_let_go():
         stats = monitor.stats
         assert size * stats.candidates <= stats.bytes <= size * 4 * (stats.candidates + 10)
         assert pa.total_allocated_bytes() - before < 2 * stats.bytes + 100_000
+
+
+def test_columns_named_like_what_is_kept_beside_them():
+    query, model = pair(3, "count-7-3", on="seq")
+    table = streams.numbered(streams.make("tied"), (), 9)
+    table = table.append_column("__key", table["id"]).append_column("__score", table["g"])
+    follow(sb.Monitor(query), model, streams.cut(table))
+
+
+@pytest.mark.parametrize("empty", [{"x": []}, {"x": [None, None]}], ids=str)
+def test_a_column_of_nothing(empty):
+    monitor = sb.Monitor(sb.TopK(k=1, order_by="x", window=sb.last(2)))
+    assert monitor.push(empty).num_rows == 0
+    assert monitor.stats.invalid == len(empty["x"])
 
 
 def test_columns_that_come_in_another_order():

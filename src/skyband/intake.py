@@ -16,6 +16,7 @@ from skyband.objects.base import NOTHING, Floats, Ints, Rows
 from skyband.positions import FOREVER, positions
 from skyband.queries import TopK
 
+_OWN = "skyband: "  # begins the names of the columns that are added to rows that wait; no user's column does
 Batch = Any  # pa.Table | pa.RecordBatch | pandas.DataFrame | Mapping[str, ArrayLike]
 
 
@@ -30,7 +31,7 @@ def as_table(batch: Batch) -> pa.Table:
             return pa.table(dict(batch))
         if hasattr(batch, "iloc"):
             return pa.Table.from_pandas(batch, preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError) as error:
         raise QueryError(f"the batch cannot be read as a table: {error}") from None
     raise QueryError(f"a batch is an Arrow table or record batch, a pandas DataFrame or a dict of arrays, "
                      f"not {type(batch).__name__}")  # fmt: skip
@@ -131,7 +132,11 @@ class Intake:
             positions(empty, self.window.on, self.window.time)
         self.schema = empty.schema
         if self.query.partition_by:
-            self.keys = Keys(empty.select(self.query.partition_by))
+            try:
+                self.keys = Keys(empty.select(self.query.partition_by))
+            except pa.ArrowNotImplementedError:
+                kinds = ", ".join(f"{n!r} of type {schema.field(n).type}" for n in self.query.partition_by)
+                raise QueryError(f"partition_by: {kinds}; a partition column must hold plain values") from None
         return empty
 
     def _fitted(self, table: pa.Table) -> pa.Table:
@@ -216,16 +221,16 @@ class Intake:
         self.accepted += score.size
         extra = {"key": key, "position": time, "score": score, "arrived": arrived}
         for name, column in extra.items():
-            table = table.append_column(f"__{name}", pa.array(column))
+            table = table.append_column(f"{_OWN}{name}", pa.array(column))
         if self.held is not None:
             table = pa.concat_tables([self.held, table])
-        key, time, arrived = (table.column(f"__{name}").to_numpy() for name in ("key", "position", "arrived"))
+        key, time, arrived = (table.column(f"{_OWN}{name}").to_numpy() for name in ("key", "position", "arrived"))
         order = np.lexsort((arrived, time, key))
         key, time = key[order], time[order]
         again = np.append(False, (np.diff(key) == 0) & (np.diff(time) == 0)) if key.size else np.zeros(0, bool)
         old = (time < self.counts[key]) & (arrived[order] >= arrived.max(initial=0) - score.size + 1)
         drop = again | old
-        self.late += int((drop & ~np.isnan(table.column("__score").to_numpy()[order])).sum())
+        self.late += int((drop & ~np.isnan(table.column(f"{_OWN}score").to_numpy()[order])).sum())
         table = table.take(pa.array(order[~drop]))
         key, time = key[~drop], time[~drop]
         np.maximum.at(self.highest, key, time)
@@ -243,7 +248,7 @@ class Intake:
         """Rows in the order in which the last of their predecessors came; holes in the sequence fall out here."""
         table = table.filter(pa.array(ready))
         key, time, score, arrived = (
-            table.column(f"__{name}").to_numpy() for name in ("key", "position", "score", "arrived")
+            table.column(f"{_OWN}{name}").to_numpy() for name in ("key", "position", "score", "arrived")
         )
         span = int(arrived.max(initial=0)) + 1
         completed = np.maximum.accumulate(arrived + key * span) - key * span if key.size else arrived
@@ -251,7 +256,7 @@ class Intake:
         order = order[~np.isnan(score[order])]
         first = self.accepted
         self.accepted += order.size
-        names = [name for name in table.column_names if not name.startswith("__")]
+        names = [name for name in table.column_names if not name.startswith(_OWN)]
         rows = Rows(score[order], time[order], key[order] if self.keys is not None else NOTHING, n0=first)
         return Ready(rows, table.select(names).take(pa.array(order)), 0)
 

@@ -92,7 +92,10 @@ def _items(query: TopK, schema: pa.Schema, score: scoring.Score) -> list[scoring
     wanted = query.select
     if wanted is None:
         wanted = tuple(_quoted(name) for name in schema.names if name not in query.partition_by)
-    own = ["window_start", "window_end", "rank", "score"] if query.window.hopping else ["at", "op", "score"]
+    own = [*(("window_start", "window_end") if query.window.hopping else ("at", "op")), "rank", "score"]
+    if taken := [name for name in query.partition_by if name in own]:
+        raise QueryError(f"partition_by={taken[0]!r}: the answer has a column {taken[0]!r} of its own; "
+                         "give the column another name")  # fmt: skip
     items = []
     for item in map(scoring.compile_item, wanted):
         if (

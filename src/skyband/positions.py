@@ -12,25 +12,26 @@ Ints = NDArray[np.int64]
 
 SECOND = 1_000_000
 FOREVER = np.iinfo(np.int64).max // 4  # later than any position: the frontier of a stream that has ended
+MOST = 1 << 60  # the largest position: with a window's length added it stays below FOREVER
 
 
 def positions(table: pa.Table, on: str, time: bool) -> Ints:
-    """Microseconds since the epoch, or sequence numbers, of column ``on``; -FOREVER for NULL (and NaN)."""
+    """Microseconds since the epoch, or sequence numbers, of column ``on``; -FOREVER for NULL, NaN and out of range."""
     column = table.column(on)
     kind = column.type
     if not time:
         if not pa.types.is_integer(kind):
             raise QueryError(f"the sequence column {on!r} is of type {kind}; it must be whole numbers")
-        return _filled(column.cast(pa.int64()))
+        return _filled(column.cast(pa.int64(), safe=False), MOST)
     if pa.types.is_timestamp(kind):
-        values = _filled(column.cast(pa.int64()))
-        scale = {"s": SECOND, "ms": 1_000, "us": 1, "ns": -1_000}[kind.unit]
-        if scale == 1:
+        factor = {"s": SECOND, "ms": 1_000}.get(kind.unit, 1)
+        nanoseconds = kind.unit == "ns"
+        values = _filled(column.cast(pa.int64()), np.iinfo(np.int64).max if nanoseconds else MOST // factor)
+        if kind.unit == "us":
             return values
-        scaled = values * scale if scale > 0 else values // -scale
-        return np.where(values == -FOREVER, values, scaled)
+        return np.where(values == -FOREVER, values, values // 1_000 if nanoseconds else values * factor)
     if pa.types.is_date(kind):
-        return _filled(column.cast(pa.timestamp("us")).cast(pa.int64()))
+        return _filled(column.cast(pa.timestamp("us")).cast(pa.int64()), MOST)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         seconds = np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan), np.float64)
         bad = ~np.isfinite(seconds)
@@ -66,8 +67,10 @@ def spelled(position: Ints, kind: pa.DataType, time: bool) -> pa.Array:
     return pa.array(position // SECOND if pa.types.is_integer(kind) else position / SECOND)
 
 
-def _filled(column: pa.ChunkedArray) -> Ints:
+def _filled(column: pa.ChunkedArray, most: int) -> Ints:
     if column.null_count:
         column = pc.fill_null(column, -FOREVER)
     filled: Ints = column.to_numpy()
+    if filled.size and (filled.max() > most or filled.min() < -most):
+        filled = np.where((filled > most) | (filled < -most), -FOREVER, filled)
     return filled

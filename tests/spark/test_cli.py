@@ -137,6 +137,7 @@ def test_a_failure_in_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
 # --- programs ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """Parquet to Parquet, in two runs: together the rows of a Monitor, each once."""
     (tmp_path / "in").mkdir()
@@ -162,6 +163,7 @@ def test_run_from_csv_to_json(tmp_path: Path) -> None:
     assert [(rank, id) for _, rank, id in found] == [(row["rank"], row["id"]) for row in expected]
 
 
+@pytest.mark.slow
 def test_run_ends_with_ctrl_c(tmp_path: Path) -> None:
     """Rows of windows come on standard output as they close; an interrupt ends the stream, with a summary."""
     query = ["-k", "2", "--order-by", "value DESC", "--last", "2 seconds", "--every", "1 second", "--on", "timestamp"]

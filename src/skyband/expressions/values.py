@@ -117,6 +117,6 @@ def floats(value: Value, label: str) -> Any:
         raise QueryError(f"{label} is of type {value.type}; a score must be a number")
     if isinstance(value, pa.Scalar):
         return value.as_py() if value.is_valid else math.nan
-    if value.null_count:
+    if value.null_count or pa.types.is_null(value.type):
         value = pc.fill_null(double(value), math.nan)
     return value.to_numpy()
