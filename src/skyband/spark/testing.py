@@ -23,22 +23,33 @@ def frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     return spark.createDataFrame(table, _schema(table))
 
 
+def write_batches(batches: Sequence[pa.Table], directory: str | Path) -> None:
+    """Writes tables as Parquet files, which :func:`files` takes one after the other."""
+    place = Path(directory)
+    place.mkdir(parents=True, exist_ok=True)
+    for number, batch in enumerate(batches):
+        file = place / f"{number:06}.parquet"
+        pq.write_table(batch, file)
+        os.utime(file, (1_600_000_000 + number,) * 2)  # Spark takes files in the order of their times
+
+
+def files(spark: SparkSession, directory: str | Path) -> DataFrame:
+    """A streaming DataFrame of a directory of Parquet files, each of them one micro-batch."""
+    schema = _schema(pq.read_schema(min(Path(directory).glob("*.parquet"))).empty_table())
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(directory))
+
+
 def stream(spark: SparkSession, batches: Sequence[pa.Table], directory: str | Path | None = None) -> DataFrame:
     """A streaming DataFrame that takes each of the tables as one micro-batch.
 
     Args:
         spark: the session.
         batches: at least one, all with the same columns.
-        directory: where the tables are written as Parquet files; a temporary one by default.
+        directory: where the tables are written; a temporary one by default.
     """
-    place = Path(tempfile.mkdtemp(prefix="skyband-stream-") if directory is None else directory)
-    place.mkdir(parents=True, exist_ok=True)
-    for number, batch in enumerate(batches):
-        file = place / f"{number:06}.parquet"
-        pq.write_table(batch, file)
-        os.utime(file, (1_600_000_000 + number,) * 2)  # Spark takes files in the order of their times
-    reader = spark.readStream.schema(_schema(batches[0])).option("maxFilesPerTrigger", 1)
-    return reader.parquet(str(place))
+    place = tempfile.mkdtemp(prefix="skyband-stream-") if directory is None else directory
+    write_batches(batches, place)
+    return files(spark, place)
 
 
 def collect(df: DataFrame, mode: str = "append", checkpoint: str | Path | None = None) -> list[pa.Table]:

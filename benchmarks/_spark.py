@@ -1,0 +1,57 @@
+"""What the Spark benchmarks share: Parquet files made once, and streams measured batch by batch."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+BATCHES = 5
+FILES = 4  # in a batch
+CACHE = Path(tempfile.gettempdir()) / "skyband-benchmarks"
+
+
+def files(name: str, rows: int, make: Callable[[int, int], pa.Table]) -> Path:
+    """A directory of Parquet files with ``rows`` rows; ``make(first, count)`` gives those of one file."""
+    directory = CACHE / f"{name}-{rows}"
+    if not (directory / "_SUCCESS").exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        size = rows // (BATCHES * FILES)
+        for i in range(BATCHES * FILES):
+            file = directory / f"{i:03}.parquet"
+            pq.write_table(make(i * size, size), file)
+            os.utime(file, (1_600_000_000 + i,) * 2)
+        (directory / "_SUCCESS").touch()
+    return directory
+
+
+def stream(spark: SparkSession, directory: Path) -> DataFrame:
+    """The files as a stream of :data:`BATCHES` micro-batches."""
+    schema = spark.read.parquet(str(directory)).schema
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).parquet(str(directory))
+
+
+def measure(df: DataFrame) -> dict[str, Any]:
+    """Runs a stream to its end and throws the answer away; rows a second in the steady state, and where time went.
+
+    The first micro-batch is left out: it starts Python workers and loads compiled kernels.
+    """
+    with tempfile.TemporaryDirectory(prefix="skyband-checkpoint-", ignore_cleanup_errors=True) as checkpoint:
+        writer = df.writeStream.format("noop").option("checkpointLocation", checkpoint)
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        reports = [json.loads(report.json) for report in query.recentProgress]
+    steady = [report for report in reports[1:] if report["numInputRows"]]
+    seconds = sum(report["durationMs"]["triggerExecution"] for report in steady) / 1e3
+    rows = sum(report["numInputRows"] for report in steady)
+    found = {"rows/s": rows / seconds, "seconds": seconds / len(steady)}
+    if counts := steady[-1].get("observedMetrics", {}).get("skyband"):
+        found |= {name: sum(r["observedMetrics"]["skyband"][name] for r in steady) / len(steady) / 1e3
+                  for name in ("prune_ms", "merge_ms")}  # fmt: skip
+        found |= {name: counts[name] for name in ("candidates", "bytes")}
+    return found

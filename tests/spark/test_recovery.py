@@ -1,0 +1,164 @@
+"""Processes that are killed at any moment: the answer is that of a run that was left alone."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from inspect import cleandoc
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+
+from skyband.datasets import trades
+from skyband.spark.testing import write_batches
+from skyband.testing import assert_same_rows
+
+pytestmark = pytest.mark.slow
+
+BATCHES = 8
+DRIVER = cleandoc(
+    """
+    import sys
+    import skyband as sb
+    from skyband.spark import run, session
+    from skyband.spark.testing import files
+
+    here, kind = sys.argv[1:]
+    hopping = sb.last("10 seconds", every="5 seconds", late="1 second")
+    window = hopping if kind == "hopping" else sb.last("5 seconds")
+    query = sb.TopK(k=3, order_by="price * volume DESC", window=window, partition_by=("symbol",))
+    spark = session(master="local[2]", **{"spark.sql.shuffle.partitions": 2})
+    answer = run(files(spark, f"{here}/in"), query, chunks=3)
+    sink = answer.writeStream.format("parquet").option("checkpointLocation", f"{here}/checkpoint")
+    running = sink.trigger(availableNow=True).start(f"{here}/out")
+    print("started", flush=True)
+    running.awaitTermination()
+    """
+)
+
+
+def prepare(here: Path) -> None:
+    table = trades(8_000, seed=3)
+    size = table.num_rows // BATCHES
+    write_batches([table.slice(start, size) for start in range(0, table.num_rows, size)], here / "in")
+
+
+def start(here: Path, kind: str) -> subprocess.Popen[str]:
+    """A driver in a process group of its own, which its Java and Python processes join; it has begun to stream."""
+    with open(here / "errors.log", "ab") as errors:
+        driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(here), kind], stdout=subprocess.PIPE,
+                                  stderr=errors, text=True, start_new_session=True)  # fmt: skip
+    assert driver.stdout is not None and driver.stdout.readline() == "started\n", errors_of(here)
+    return driver
+
+
+def end(driver: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(driver.pid, signal.SIGKILL)
+    driver.wait()
+    if driver.stdout is not None:
+        driver.stdout.close()
+
+
+def finish(here: Path, kind: str) -> pa.Table:
+    driver = start(here, kind)
+    try:
+        assert driver.wait(300) == 0, errors_of(here)
+    finally:
+        end(driver)
+    return written(here)
+
+
+def written(here: Path) -> pa.Table:
+    """What the file sink has committed: files of batches that were cut off are not in its log."""
+    names = set()
+    for log in sorted((here / "out" / "_spark_metadata").glob("[0-9]*")):
+        for line in log.read_text().splitlines()[1:]:
+            names.add(Path(line.split('"path":"')[1].split('"')[0].removeprefix("file://")).name)
+    return ds.dataset([str(here / "out" / name) for name in sorted(names)]).to_table()
+
+
+def errors_of(here: Path) -> str:
+    return (here / "errors.log").read_text(errors="replace")[-4000:]
+
+
+def workers_of(driver: subprocess.Popen[str]) -> list[int]:
+    """The Python workers of a driver: forked by a daemon of Spark's, whose name they keep."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError, ValueError):
+            number, parent = int(entry.name), parent_of(int(entry.name))
+            names = ((Path("/proc") / str(n) / "cmdline").read_bytes() for n in (number, parent))
+            if all(b"pyspark.daemon" in name for name in names) and descends(parent, driver.pid):
+                found.append(number)
+    return found
+
+
+def parent_of(number: int) -> int:
+    return int(Path(f"/proc/{number}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+def descends(number: int, ancestor: int) -> bool:
+    while number > 1 and number != ancestor:
+        number = parent_of(number)
+    return number == ancestor
+
+
+def check(base: Path, kind: str, moments: list[float], expected: pa.Table) -> None:
+    """Kills the driver at each of these moments after its start, then lets it finish."""
+    prepare(base)
+    for moment in moments:
+        driver = start(base, kind)
+        time.sleep(moment)
+        end(driver)
+    assert_same_rows(finish(base, kind), expected)
+
+
+@pytest.fixture(scope="module", params=["hopping", "moving"])
+def undisturbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, pa.Table]:
+    here = tmp_path_factory.mktemp(f"undisturbed-{request.param}")
+    prepare(here)
+    answer = finish(here, request.param)
+    assert answer.num_rows > 100
+    return request.param, answer
+
+
+def test_killed_driver(undisturbed: tuple[str, pa.Table], tmp_path: Path) -> None:
+    kind, expected = undisturbed
+    check(tmp_path, kind, [random.Random(kind).uniform(4, 12)], expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_driver_killed_again_and_again(undisturbed: tuple[str, pa.Table], seed: int, tmp_path: Path) -> None:
+    kind, expected = undisturbed
+    dice = random.Random(seed)
+    check(tmp_path, kind, [dice.uniform(0, 15) for _ in range(4)], expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_killed_workers(undisturbed: tuple[str, pa.Table], seed: int, tmp_path: Path) -> None:
+    """Spark repeats the task of a Python worker that died."""
+    kind, expected = undisturbed
+    dice = random.Random(seed)
+    prepare(tmp_path)
+    driver = start(tmp_path, kind)
+    killed = 0
+    try:
+        while driver.poll() is None and killed < 3:
+            time.sleep(dice.uniform(1, 4))
+            if workers := workers_of(driver):
+                with suppress(ProcessLookupError):
+                    os.kill(dice.choice(workers), signal.SIGKILL)
+                    killed += 1
+        assert driver.wait(300) == 0, errors_of(tmp_path)
+    finally:
+        end(driver)
+    assert killed
+    assert_same_rows(written(tmp_path), expected)
