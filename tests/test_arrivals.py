@@ -11,9 +11,9 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from skyband.algorithm import FOREVER, NOTHING, Rows
 from skyband.errors import QueryError
 from skyband.kernels.bands import CAPACITY
-from skyband.objects.base import FOREVER, NOTHING, Rows
 from skyband.objects.filtered import RAPF, RARF, RASF, SAPF, SARF, SASF
 from skyband.objects.limits import guaranteed_limit, limit
 from skyband.objects.na import NA

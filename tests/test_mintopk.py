@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import skyband as sb
-from skyband.objects.base import Rows
+from skyband.algorithm import Rows
 from skyband.objects.mintopk import MinTopk
 
 STREAMS = {

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skyband.algorithm import Changes, Rows
 from skyband.errors import QueryError
 from skyband.kernels import pst, scase, staircase
-from skyband.objects.base import Changes, Rows
 from skyband.objects.scase import SCase
 from skyband.queries import TopK
 from skyband.windows import last

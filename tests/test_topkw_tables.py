@@ -6,8 +6,8 @@ import os
 import numpy as np
 import pytest
 
+from skyband.algorithm import Rows
 from skyband.kernels.bands import LIMIT, THRESHOLD, TOP
-from skyband.objects.base import Rows
 from skyband.objects.filtered import RAPF, SASF
 from skyband.objects.limits import convex_from, guaranteed_limit, limit, p_practice
 from skyband.objects.pa import PA

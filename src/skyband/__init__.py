@@ -1,7 +1,7 @@
 """skyband: continuous top-k queries over sliding windows, exact, in Python and on Spark.
 
-Put a query (:class:`TopK`, :class:`Nearest`) to a stream with :class:`Monitor` in this process, or with
-``skyband.spark.run`` on Spark, which is imported only when it is touched.
+Put a query (:class:`TopK`, :class:`Nearest`, :class:`TopKPairs`, …) to a stream with :class:`Monitor` in this process,
+or with ``skyband.spark.run`` on Spark, which is imported only when it is touched.
 """
 
 import importlib
@@ -10,11 +10,11 @@ from typing import Any
 from skyband.errors import QueryError, SkybandError, StateError
 from skyband.monitor import Monitor, Stats
 from skyband.plan import explain
-from skyband.queries import Nearest, TopK
+from skyband.queries import Nearest, TopK, TopKDominating, TopKIncomplete, TopKPairs
 from skyband.windows import Window, last
 
-__all__ = ["Monitor", "Nearest", "QueryError", "SkybandError", "StateError", "Stats", "TopK", "Window", "explain",
-           "last"]  # fmt: skip
+__all__ = ["Monitor", "Nearest", "QueryError", "SkybandError", "StateError", "Stats", "TopK", "TopKDominating",
+           "TopKIncomplete", "TopKPairs", "Window", "explain", "last"]  # fmt: skip
 __version__ = "0.1.0"
 
 

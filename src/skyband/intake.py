@@ -1,6 +1,6 @@
 """From a user's batch to what an algorithm sees: conditions, scores, positions, late and invalid rows, partitions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,13 +8,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from skyband import scoring
+from skyband.algorithm import NO_TAGS, NOTHING, Floats, Ints, Rows
 from skyband.errors import QueryError
 from skyband.expressions import find_column
 from skyband.kernels.intake import count_nan, number_objects
 from skyband.keys import Keys
-from skyband.objects.base import NOTHING, Floats, Ints, Rows
+from skyband.measures import Measured
 from skyband.positions import FOREVER, positions
-from skyband.queries import TopK
+from skyband.queries import Query
 
 _OWN = "skyband: "  # begins the names of the columns that are added to rows that wait; no user's column does
 Batch = Any  # pa.Table | pa.RecordBatch | pandas.DataFrame | Mapping[str, ArrayLike]
@@ -52,43 +53,43 @@ class Intake:
     whose predecessors have not come yet.
     """
 
-    def __init__(self, query: TopK) -> None:
+    def __init__(self, query: Query) -> None:
         self.query = query
         self.window = query.window
-        self.score = scoring.compile_order(query.order_by)
-        self.where = None if query.where is None else scoring.compile_condition(query.where)
+        self.measure = query.measure()
+        condition = query.row_condition
+        self.where = None if condition is None else scoring.compile_condition(condition)
         self.seen = self.late = self.invalid = 0
         self.newest = -FOREVER  # event time
         self.accepted = 0  # the next arrival number
         self.schema: pa.Schema | None = None
         self.keys: Keys | None = None
+        self.tags: tuple[Keys, ...] = ()  # the codes of each group of columns that the measure asks for
         self.counts: Ints = np.zeros(0 if query.partition_by else 1, np.int64)  # objects, or the next number, by key
         self.highest: Ints = self.counts - 1  # by key; sequence columns only
         self.held: pa.Table | None = None  # rows that wait for their predecessors, with their position and score
 
     def read(self, table: pa.Table) -> Ready:
         """Counts, drops and numbers the rows of a batch; wants :meth:`fit` first."""
-        table, size, score, time, passes = self.evaluate(table)
+        table, size, measured, time, passes = self.evaluate(table)
         self.seen += size  # from here on nothing can fail
-        table, score, time = self._valid(table, score, time, passes)
-        if not self.score.descending:
-            score = -score
+        table, measured, time = self._valid(table, measured, time, passes)
         if self.window.time:
-            return self._in_time(table, score, time)
+            return self._in_time(table, measured, time)
         if self._sequence:
-            return self._in_sequence(table, score, time)
-        return self._in_arrival_order(table, score)
+            return self._in_sequence(table, measured.score, time)
+        return self._in_arrival_order(table, measured)
 
-    def evaluate(self, table: pa.Table) -> tuple[pa.Table, int, Floats, Ints, NDArray[np.bool_] | None]:
-        """All that can fail about a batch: its columns, the condition, scores and positions. Changes nothing."""
+    def evaluate(self, table: pa.Table) -> tuple[pa.Table, int, Measured, Ints, NDArray[np.bool_] | None]:
+        """All that can fail about a batch: its columns, the condition, measures and positions. Changes nothing."""
         table = self._fitted(table)
         size = table.num_rows
         passes = None if self.where is None else self.where.evaluate(table)
         if passes is not None and not self._sequence:
             table, passes = table if passes.all() else table.filter(pa.array(passes)), None
-        score = self.score.evaluate(table)
+        measured = self.measure.evaluate(table)
         time = NOTHING if self.window.on is None else positions(table, self.window.on, self.window.time)
-        return table, size, score, time, passes
+        return table, size, measured, time, passes
 
     def finish(self) -> Ready | None:
         """The rows that were still waiting for their predecessors, if any."""
@@ -101,10 +102,14 @@ class Intake:
     def rekey(self, kept: Ints) -> Ints:
         """Forgets all partitions but ``kept``; returns the new code of every old one (-1: forgotten)."""
         assert self.keys is not None
-        code = np.full(len(self.keys), -1)
-        code[kept] = np.arange(kept.size)
-        self.keys = Keys(self.keys.rows.take(pa.array(kept)))
+        self.keys, code = self.keys.only(kept)
         return code
+
+    def retag(self, kept: tuple[Ints, ...]) -> tuple[Ints, ...]:
+        """Forgets all tags but ``kept``; returns the new code of every old one (-1: forgotten), column by column."""
+        pairs = [keys.only(some) for keys, some in zip(self.tags, kept, strict=True)]
+        self.tags = tuple(keys for keys, _ in pairs)
+        return tuple(code for _, code in pairs)
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         yield "counts", self.counts
@@ -113,7 +118,7 @@ class Intake:
     @property
     def nbytes(self) -> int:
         """Bytes kept here: codes, counts, rows that wait."""
-        keys = self.keys.nbytes if self.keys is not None else 0
+        keys = sum(keys.nbytes for keys in (*([self.keys] if self.keys is not None else []), *self.tags))
         held = int(self.held.nbytes) if self.held is not None else 0
         return keys + held + self.counts.nbytes + self.highest.nbytes
 
@@ -125,18 +130,16 @@ class Intake:
         for name in (*self.query.partition_by, *([self.window.on] if self.window.on else [])):
             find_column(name, names, quoted=True)
         empty = schema.remove_metadata().empty_table()
-        self.score.evaluate(empty)
+        self.measure.evaluate(empty)
         if self.where is not None:
             self.where.evaluate(empty)
         if self.window.on:
             positions(empty, self.window.on, self.window.time)
         self.schema = empty.schema
         if self.query.partition_by:
-            try:
-                self.keys = Keys(empty.select(self.query.partition_by))
-            except pa.ArrowNotImplementedError:
-                kinds = ", ".join(f"{n!r} of type {schema.field(n).type}" for n in self.query.partition_by)
-                raise QueryError(f"partition_by: {kinds}; a partition column must hold plain values") from None
+            self.keys = _keys(empty, self.query.partition_by, "partition_by")
+        groups = ([find_column(name, names) for name in group] for group in self.measure.tags)
+        self.tags = tuple(_keys(empty, group, ", ".join(group)) for group in groups)
         return empty
 
     def _fitted(self, table: pa.Table) -> pa.Table:
@@ -163,20 +166,21 @@ class Intake:
         return not self.window.time and self.window.on is not None
 
     def _valid(
-        self, table: pa.Table, score: Floats, time: Ints, passes: NDArray[np.bool_] | None
-    ) -> tuple[pa.Table, Floats, Ints]:
+        self, table: pa.Table, measured: Measured, time: Ints, passes: NDArray[np.bool_] | None
+    ) -> tuple[pa.Table, Measured, Ints]:
         """Leaves out rows without a score or position. In a sequence a row keeps its place, with a NaN for a score."""
+        score = measured.score
         if passes is None and not count_nan(score) and not (time.size and time.min() == -FOREVER):
-            return table, score, time
+            return table, measured, time
         bad, lost = np.isnan(score), time == -FOREVER if time.size else np.zeros(score.size, bool)
         if self._sequence:
             passes = np.ones(score.size, bool) if passes is None else passes
             self.invalid += int(((bad | lost) & passes).sum())
-            score, bad = np.where(passes, score, np.nan), lost
+            measured, bad = measured._replace(score=np.where(passes, score, np.nan)), lost
         else:
             bad |= lost
             self.invalid += int(bad.sum())
-        return _where(~bad, table, score, time)
+        return _where(~bad, table, measured, time)
 
     def _coded(self, table: pa.Table) -> Ints:
         if self.keys is None:
@@ -187,28 +191,36 @@ class Intake:
             self.highest = np.append(self.highest, np.full(new, -1))
         return code
 
+    def _tagged(self, table: pa.Table) -> Ints:
+        return np.stack([keys.encode(table) for keys in self.tags], axis=1) if self.tags else NO_TAGS
+
     def _number(self, count: int) -> int:
         first = self.accepted
         self.accepted += count
         return first
 
-    def _in_time(self, table: pa.Table, score: Floats, time: Ints) -> Ready:
+    def _in_time(self, table: pa.Table, measured: Measured, time: Ints) -> Ready:
         assert self.window.late is not None
         if time.size and time.min() < (watermark := self.newest - self.window.late):
             on_time = time >= watermark
             self.late += int(time.size - on_time.sum())
-            table, score, time = _where(on_time, table, score, time)
+            table, measured, time = _where(on_time, table, measured, time)
         self.newest = max(self.newest, int(time.max(initial=-FOREVER)))
-        rows = Rows(score, time, self._coded(table), t0=0, n0=self._number(score.size))
+        rows = self._rows(table, measured, time, self._coded(table))
         return Ready(rows, table, max(-FOREVER, self.newest - self.window.late))
 
-    def _in_arrival_order(self, table: pa.Table, score: Floats) -> Ready:
+    def _rows(self, table: pa.Table, measured: Measured, time: Ints, key: Ints, t0: int = 0) -> Rows:
+        """The rows of a table as an algorithm sees them, numbered."""
+        score, values = measured
+        return Rows(score, time, key, NOTHING, t0, self._number(score.size), values, self._tagged(table))
+
+    def _in_arrival_order(self, table: pa.Table, measured: Measured) -> Ready:
         key = self._coded(table)
         if self.keys is None:
-            rows = Rows(score, t0=int(self.counts[0]), n0=self._number(score.size))
-            self.counts[0] += score.size
+            rows = self._rows(table, measured, NOTHING, key, t0=int(self.counts[0]))
+            self.counts[0] += rows.score.size
         else:
-            rows = Rows(score, number_objects(key, self.counts), key, n0=self._number(score.size))
+            rows = self._rows(table, measured, number_objects(key, self.counts), key)
         return Ready(rows, table, 0)
 
     def _in_sequence(self, table: pa.Table, score: Floats, time: Ints) -> Ready:
@@ -254,12 +266,21 @@ class Intake:
         completed = np.maximum.accumulate(arrived + key * span) - key * span if key.size else arrived
         order = np.lexsort((time, key, completed))
         order = order[~np.isnan(score[order])]
-        first = self.accepted
-        self.accepted += order.size
         names = [name for name in table.column_names if not name.startswith(_OWN)]
-        rows = Rows(score[order], time[order], key[order] if self.keys is not None else NOTHING, n0=first)
-        return Ready(rows, table.select(names).take(pa.array(order)), 0)
+        table = table.select(names).take(pa.array(order))
+        measured = Measured(score[order], self.measure.evaluate(table).values)
+        rows = self._rows(table, measured, time[order], key[order] if self.keys is not None else NOTHING)
+        return Ready(rows, table, 0)
 
 
-def _where(mask: NDArray[np.bool_], table: pa.Table, score: Floats, time: Ints) -> tuple[pa.Table, Floats, Ints]:
-    return table.filter(pa.array(mask)), score[mask], time[mask] if time.size else time
+def _where(mask: NDArray[np.bool_], table: pa.Table, measured: Measured, time: Ints) -> tuple[pa.Table, Measured, Ints]:
+    some = Measured(measured.score[mask], measured.values[mask])
+    return table.filter(pa.array(mask)), some, time[mask] if time.size else time
+
+
+def _keys(empty: pa.Table, names: Sequence[str], field: str) -> Keys:
+    try:
+        return Keys(empty.select(names))
+    except pa.ArrowNotImplementedError:
+        kinds = ", ".join(f"{n!r} of type {empty.schema.field(n).type}" for n in names)
+        raise QueryError(f"{field}: {kinds}; such a column must hold plain values") from None

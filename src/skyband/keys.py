@@ -56,6 +56,12 @@ class Keys:
             self._rank = None
         return code
 
+    def only(self, codes: Ints) -> tuple["Keys", Ints]:
+        """Some of the combinations, coded anew, and the new code of every old one (-1: left out)."""
+        code = np.full(len(self), -1)
+        code[codes] = np.arange(codes.size)
+        return Keys(self.rows.take(pa.array(codes))), code
+
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 

@@ -1,5 +1,6 @@
 """How answers are written: the columns of rankings, changes and snapshots, and where their values come from."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -7,11 +8,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from skyband import scoring
+from skyband.algorithm import NOTHING, Changes, Floats, Ints
 from skyband.errors import QueryError
-from skyband.objects.base import Changes, Floats, Ints
 from skyband.positions import position_type, spelled
-from skyband.queries import TopK
+from skyband.queries import Query
 
+SIDES = ("a.", "b.")  # begin the names of the columns of a pair
 _OPS = pa.array(["-", "+"])
 
 
@@ -23,19 +25,24 @@ class Written(NamedTuple):
     size: Ints  # rows in each block
     number: Ints  # of each row
     score: Floats
+    other: Ints = NOTHING  # pairs: the second object of each row
 
 
 class Layout:
     """The output of one query put to a stream with these columns."""
 
-    def __init__(self, query: TopK, schema: pa.Schema, score: scoring.Score) -> None:
+    def __init__(self, query: Query, schema: pa.Schema, columns: Sequence[str] | None = None) -> None:
+        """``columns``: what the answer shows unless the query selects; all of the stream by default."""
         self.query = query
-        self._sign = 1.0 if score.descending else -1.0
-        self._items = _items(query, schema, score)
+        self._sign = 1.0 if query.descending else -1.0
         empty = schema.empty_table()
+        if query.family == "pairs":
+            empty = beside(empty, empty)
+        self._items = _items(query, schema.names if columns is None else columns)
         for item in self._items:
             item.evaluate(empty)
-        self.columns = {name for item in self._items for name in item.needs(schema.names)}
+        needed = {name for item in self._items for name in item.needs(empty.column_names)}
+        self.columns = {name for name in schema.names if needed & {name, *(side + name for side in SIDES)}}
         on = query.window.on
         self._position = position_type(schema.field(on).type if on else None, query.window)
 
@@ -72,6 +79,12 @@ class Layout:
         return spelled(position, self._position, self.query.window.time)
 
 
+def beside(first: pa.Table, second: pa.Table) -> pa.Table:
+    """Pairs of rows: the columns of the one, called ``a.x``, and those of the other, called ``b.x``."""
+    names = [side + name for side in SIDES for name in first.column_names]
+    return pa.table([*first.columns, *second.columns], names)
+
+
 def _spread(values: Ints, size: Ints) -> Ints:
     """Each value as often as its block has rows; blocks of one size, the usual case, go several times as fast."""
     if size.size and (size == size[0]).all():
@@ -87,22 +100,15 @@ def _ranks(size: Ints) -> NDArray[np.int32]:
     return (np.arange(1, size.sum() + 1) - np.repeat(first, size)).astype(np.int32)
 
 
-def _items(query: TopK, schema: pa.Schema, score: scoring.Score) -> list[scoring.Item]:
-    """The columns of the answer that come from the row."""
-    wanted = query.select
-    if wanted is None:
-        wanted = tuple(_quoted(name) for name in schema.names if name not in query.partition_by)
+def _items(query: Query, names: Sequence[str]) -> list[scoring.Item]:
+    """The columns of the answer that come from the row, or from the rows of a pair."""
     own = [*(("window_start", "window_end") if query.window.hopping else ("at", "op")), "rank", "score"]
     if taken := [name for name in query.partition_by if name in own]:
         raise QueryError(f"partition_by={taken[0]!r}: the answer has a column {taken[0]!r} of its own; "
                          "give the column another name")  # fmt: skip
     items = []
-    for item in map(scoring.compile_item, wanted):
-        if (
-            item.plain
-            and item.needs(schema.names) == (item.name,)
-            and (item.name in query.partition_by or (item.name == "score" and score.sql in ("score", '"score"')))
-        ):
+    for item in query.items([name for name in names if name not in query.partition_by]):
+        if item.plain and item.name in query.repeated() and item.source.columns == (item.name,):
             continue  # the answer has the same values already
         if item.name in own or item.name in query.partition_by:
             raise QueryError(f"the answer has a column {item.name!r} of its own; give this one another name with "
@@ -113,7 +119,3 @@ def _items(query: TopK, schema: pa.Schema, score: scoring.Score) -> list[scoring
 
 def _columns(table: pa.Table | None) -> dict[str, pa.ChunkedArray]:
     return {} if table is None else dict(zip(table.column_names, table.columns, strict=True))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -12,7 +12,7 @@ from skyband import plan, state
 from skyband.errors import QueryError, StateError
 from skyband.intake import Batch, as_table
 from skyband.pipeline import Pipeline
-from skyband.queries import Nearest, Query, TopK, from_spec
+from skyband.queries import Query, from_spec
 from skyband.windows import duration
 
 
@@ -54,9 +54,10 @@ class Monitor:
         given: list[Any] = list(query) if isinstance(query, list | tuple) else [query]
         if not given:
             raise QueryError("a monitor needs at least one query")
-        if bad := [q for q in given if not isinstance(q, TopK | Nearest)]:
-            raise QueryError(f"{bad[0]!r} is not a query; build one with sb.TopK(...) or sb.Nearest(...)")
-        self.queries: tuple[TopK, ...] = tuple(q.lower() for q in given)
+        if bad := [q for q in given if not isinstance(q, Query)]:
+            raise QueryError(f"{bad[0]!r} is not a query; build one with sb.TopK(...), sb.Nearest(...), "
+                             "sb.TopKPairs(...), sb.TopKDominating(...) or sb.TopKIncomplete(...)")  # fmt: skip
+        self.queries: tuple[Query, ...] = tuple(q.lower() for q in given)
         self.names = [q.name or f"q{i}" for i, q in enumerate(self.queries)]
         if len(set(self.names)) != len(self.names):
             raise QueryError(f"query names must differ: {', '.join(self.names)}")
@@ -169,7 +170,7 @@ class Monitor:
         return pa.concat_tables([named[name] for name in self.names if name in named], promote_options="default")
 
 
-def _length(last: int | str | timedelta, query: TopK) -> int:
+def _length(last: int | str | timedelta, query: Query) -> int:
     if query.window.time:
         if not isinstance(last, str | timedelta):
             raise QueryError(f'last={last!r} must be a duration such as "5 minutes", as the window is one')

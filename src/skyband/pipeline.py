@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from skyband.algorithm import Algorithm, Emission, Ints, Rankings
 from skyband.errors import QueryError
 from skyband.intake import Batch, Intake, Ready, as_table
 from skyband.keys import Keys
-from skyband.layout import Layout, Written
-from skyband.objects.base import Algorithm, Emission, Ints, Rankings
+from skyband.layout import Layout, Written, beside
 from skyband.plan import Plan
-from skyband.queries import TopK
+from skyband.queries import Query
 from skyband.store import RowStore, table_from_bytes, table_to_bytes
 from skyband.windows import spell
 
@@ -23,7 +23,7 @@ class Pipeline:
 
     def __init__(self, plan: Plan, intake: type[Intake] = Intake) -> None:
         self.plan = plan
-        self.queries: tuple[TopK, ...] = plan.queries
+        self.queries: tuple[Query, ...] = plan.queries
         self.algorithm: Algorithm = plan.algorithm(*plan.queries, **plan.options)
         self.intake = intake(plan.queries[0])
         self.store: RowStore | None = None
@@ -55,7 +55,7 @@ class Pipeline:
             tables.append(self._written(events, self.store.table.slice(0, 0), self.intake.accepted))
         return [pa.concat_tables(parts) for parts in zip(*tables, strict=True)] if tables else []
 
-    def top(self, query: TopK, k: int | None, last: int | None) -> pa.Table | None:
+    def top(self, query: Query, k: int | None, last: int | None) -> pa.Table | None:
         """The ranking of one of the queries as it stands; None before the first batch."""
         wanted = query.k if k is None else k
         if not 1 <= wanted <= query.k:
@@ -66,7 +66,7 @@ class Pipeline:
             return None
         event = self.algorithm.result(query, wanted, last)
         written = self._sorted(event, np.zeros_like(event.end))
-        rows = self.store.take(written.number, self.store.table.slice(0, 0), self.intake.accepted)
+        rows = self._columns(written.number, written.other, self.store.table.slice(0, 0), self.intake.accepted)
         return self.layouts[self.queries.index(query)].snapshot(written, rows)
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -88,6 +88,7 @@ class Pipeline:
             arrays["store.number"] = self.store.number
             arrays["store.table"] = table_to_bytes(self.store.table)
             arrays |= {"keys": table_to_bytes(intake.keys.rows)} if intake.keys is not None else {}
+            arrays |= {f"tags.{i}": table_to_bytes(keys.rows) for i, keys in enumerate(intake.tags)}
             arrays |= {"held": table_to_bytes(intake.held)} if intake.held is not None else {}
         return meta, arrays
 
@@ -104,6 +105,7 @@ class Pipeline:
             self.store = RowStore(table_from_bytes(arrays["store.table"]), arrays["store.number"])
             if "keys" in arrays:
                 intake.keys = Keys(table_from_bytes(arrays["keys"]))
+            intake.tags = tuple(Keys(table_from_bytes(arrays[f"tags.{i}"])) for i in range(len(intake.tags)))
             if "held" in arrays:
                 intake.held = table_from_bytes(arrays["held"])
 
@@ -116,15 +118,19 @@ class Pipeline:
         if self.store.number.size > 2 * self.algorithm.candidates + 16:
             self.store.drop_all_but(self.algorithm.held())
         self._forget_partitions()
+        self._forget_tags()
         return tables
 
     def _begin(self, schema: pa.Schema) -> None:
         """The first batch tells which columns there are, and so what is written and what must be kept."""
         empty = self.intake.fit(schema)
-        self.layouts = tuple(Layout(query, empty.schema, self.intake.score) for query in self.queries)
+        self.layouts = self._lay_out(empty.schema)
         needed = {name for layout in self.layouts for name in layout.columns}
         names = [name for name in empty.column_names if name in needed]
         self.store = RowStore(empty.select(names), np.empty(0, np.int64))
+
+    def _lay_out(self, schema: pa.Schema) -> tuple[Layout, ...]:
+        return tuple(Layout(query, schema) for query in self.queries)
 
     def _written(self, events: Sequence[Emission], columns: pa.Table, first: int) -> list[pa.Table]:
         assert self.store is not None
@@ -132,11 +138,20 @@ class Pipeline:
         for layout, event in zip(self.layouts, events, strict=True):
             if isinstance(event, Rankings):
                 written = self._sorted(event, event.end if layout.query.window.time else event.trigger)
-                tables.append(layout.rankings(written, self.store.take(written.number, columns, first)))
+                rows = self._columns(written.number, written.other, columns, first)
+                tables.append(layout.rankings(written, rows))
             else:
-                rows = self.store.take(event.number, columns, first)
+                rows = self._columns(event.number, event.other, columns, first)
                 tables.append(layout.changes(event, rows, self._keys(event.key)))
         return tables
+
+    def _columns(self, number: Ints, other: Ints, batch: pa.Table, first: int) -> pa.Table:
+        """The columns of objects, or of pairs of them: then those of the one and those of the other."""
+        assert self.store is not None
+        rows = self.store.take(number, batch, first)
+        if self.queries[0].family != "pairs":
+            return rows
+        return beside(rows, self.store.take(other, batch, first))
 
     def _keys(self, key: Ints) -> pa.Table | None:
         return None if self.intake.keys is None else self.intake.keys.rows.take(pa.array(key))
@@ -144,16 +159,16 @@ class Pipeline:
     def _sorted(self, event: Rankings, by: Ints) -> Written:
         """Blocks in the order in which they are written: ``by``, then the values of the partition columns."""
         size = np.diff(event.offset)
-        number, score = event.number, event.score
+        number, score, other = event.number, event.score, event.other
         order = np.arange(by.size)
         if self.intake.keys is not None:
             order = np.lexsort((self.intake.keys.rank()[event.key], by))
         if (np.diff(order) != 1).any():
             start = np.repeat(event.offset[order] - np.append(0, np.cumsum(size[order])[:-1]), size[order])
             rows = np.arange(number.size) + start
-            number, score = number[rows], score[rows]
+            number, score, other = number[rows], score[rows], other[rows] if other.size else other
         size = size[order]
-        return Written(event.end[order], self._keys(np.repeat(event.key[order], size)), size, number, score)
+        return Written(event.end[order], self._keys(np.repeat(event.key[order], size)), size, number, score, other)
 
     def _forget_partitions(self) -> None:
         """Drops the codes of partitions that have nothing left, once they are the most."""
@@ -164,7 +179,16 @@ class Pipeline:
         if len(keys) > 2 * alive.size:
             self.algorithm.rekey(self.intake.rekey(alive))
 
-    def _check_last(self, query: TopK, last: int) -> None:
+    def _forget_tags(self) -> None:
+        """Drops the codes of tags that nothing held has, once they are the most."""
+        tags = self.intake.tags
+        if sum(map(len, tags)) < 1024:
+            return
+        alive = self.algorithm.tags()
+        if alive and sum(map(len, tags)) > 2 * sum(some.size for some in alive):
+            self.algorithm.retag(self.intake.retag(alive))
+
+    def _check_last(self, query: Query, last: int) -> None:
         window = query.window
         words = spell if window.time else str
         if not 1 <= last <= window.extent:

@@ -21,7 +21,7 @@ from skyband.expressions import Expression, Function, call, distance, find_colum
 from skyband.expressions.values import floats
 
 __all__ = ["Condition", "Direction", "Function", "Item", "OrderBy", "Score", "compile_condition", "compile_item",
-           "compile_order", "distance", "find_column", "split_order"]  # fmt: skip
+           "compile_order", "distance", "find_column", "quoted", "split_order"]  # fmt: skip
 
 OrderBy = str | Function | tuple[Function, str]
 Direction = Literal["ASC", "DESC"]
@@ -245,3 +245,12 @@ def compile_item(text: str) -> Item:
             raise QueryError(f"{label} needs a name: write {text} AS name")
         name = source.tree.name
     return Item(source, name)
+
+
+def quoted(name: str) -> str:
+    """A column's name as an expression.
+
+    >>> quoted("odd name")
+    '"odd name"'
+    """
+    return '"' + name.replace('"', '""') + '"'

@@ -6,13 +6,14 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.algorithm import NOTHING, Changes, Emission, Floats, Ints, Rows
 from skyband.errors import QueryError
 from skyband.kernels import bands
 from skyband.kernels.arrivals import EXTENT, NOW, Batch, new_clock, process
 from skyband.kernels.bands import Band, Log
-from skyband.objects.base import NOTHING, Changes, Emission, Floats, Ints, PerKey, Rows, best
 from skyband.order import ranking
-from skyband.queries import TopK
+from skyband.perkey import PerKey, best
+from skyband.queries import Query
 
 
 class BandState(NamedTuple):
@@ -35,7 +36,7 @@ class EveryArrival(PerKey[S]):
 
     serves = frozenset({"arrival"})
 
-    def __init__(self, *queries: TopK, **options: float) -> None:
+    def __init__(self, *queries: Query, **options: float) -> None:
         super().__init__(*queries, **options)
         self.ties = self.query.ties == "all"
         self._check_options()
@@ -44,7 +45,7 @@ class EveryArrival(PerKey[S]):
     def objects(self, state: S) -> Rows:
         """All objects held, each once; those out of the window left out."""
 
-    def snapshot(self, state: S, waiting: Rows, query: TopK, k: int, last: int | None) -> tuple[int, Ints, Floats]:
+    def snapshot(self, state: S, waiting: Rows, query: Query, k: int, last: int | None) -> tuple[int, Ints, Floats]:
         now = int(state[-1][NOW])
         rows = self.objects(state)
         rows = rows.take(rows.time > now - (last or self.window.extent))

@@ -5,14 +5,14 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.algorithm import Emission, Floats, Ints, Rows
 from skyband.errors import QueryError
 from skyband.kernels import arrivals
 from skyband.kernels.arrivals import Buffer, Held, empty_buffer, new_clock, process_filtered
 from skyband.kernels.bands import CAP, PRUNE, Band, empty_band
 from skyband.objects.arrival import EveryArrival, band_rows, batch_of, changes_of, verify_band
-from skyband.objects.base import Emission, Floats, Ints, Rows
 from skyband.objects.limits import limit
-from skyband.queries import TopK
+from skyband.queries import Query
 
 
 class FilteredState(NamedTuple):
@@ -70,7 +70,7 @@ class Filtered(EveryArrival[FilteredState]):
     filter_kind: ClassVar[int]
     filter_relaxed: ClassVar[bool] = False
 
-    def __init__(self, *queries: TopK, **options: float) -> None:
+    def __init__(self, *queries: Query, **options: float) -> None:
         super().__init__(*queries, **options)
         self.buffer = int(self.parameters["buffer"])
         most = (self.window.extent + 1) // 2

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.algorithm import FOREVER, NOTHING, Algorithm, Emission, Floats, Ints, Rankings, Rows
 from skyband.kernels import panes, supertopk
-from skyband.objects.base import FOREVER, NOTHING, Algorithm, Emission, Floats, Ints, Rankings, Rows
 from skyband.order import ranking
-from skyband.queries import TopK
+from skyband.queries import Query
 
 
 class State(NamedTuple):
@@ -55,7 +55,7 @@ class MinTopk(Algorithm):
     serves = frozenset({"hopping"})
     any_last = False
 
-    def __init__(self, *queries: TopK, **options: float) -> None:
+    def __init__(self, *queries: Query, **options: float) -> None:
         super().__init__(*queries, **options)
         window = self.window
         self._ties = self.query.ties == "all"
@@ -77,7 +77,7 @@ class MinTopk(Algorithm):
     def finish(self) -> tuple[Emission, ...]:
         return self.update(Rows(np.empty(0)), FOREVER if self.window.time else 0)
 
-    def result(self, query: TopK, k: int, last: int | None = None) -> Rankings:
+    def result(self, query: Query, k: int, last: int | None = None) -> Rankings:
         rows = self._everything()
         window = self.window
         end = self.state.newest // window.slide * window.slide + window.slide

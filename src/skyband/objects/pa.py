@@ -5,6 +5,7 @@ from typing import ClassVar
 from skyband.kernels.bands import CAP, Band, empty_band
 from skyband.objects.arrival import OneBand
 from skyband.objects.limits import guaranteed_limit, limit
+from skyband.queries import Query
 
 POPULATION = 10**9  # how many objects a time window is taken to hold; ten times as many need 3 to 5 candidates more
 
@@ -32,6 +33,11 @@ class PA(OneBand):
     name = "pa"
     exact = False
     options: ClassVar[dict[str, float]] = {"sigma": 0.001, "additional": 0}
+
+    @classmethod
+    def bound(cls, query: Query) -> str:
+        return (f"approximate, a top-k object is missed with probability below {query.error or 0.001:g} a window "
+                "length if the stream is in random order")  # fmt: skip
 
     def band(self) -> Band:
         k, error = self.query.k, self.query.error

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from skyband.algorithm import FOREVER, Emission, Floats, Ints, Rankings, Rows
 from skyband.errors import QueryError
 from skyband.kernels import predicted
-from skyband.objects.base import FOREVER, Emission, Floats, Ints, PerKey, Rankings, Rows, best
 from skyband.order import ranking
-from skyband.queries import TopK
+from skyband.perkey import PerKey, best
+from skyband.queries import Query
 
 State = predicted.Predicted
 MOST = 50_000_000  # list entries, about 1 GB: beyond it the algorithm is the wrong choice
@@ -27,7 +28,7 @@ class PreTopk(PerKey[State]):
     any_last = False
     state_type = State
 
-    def __init__(self, *queries: TopK, **options: float) -> None:
+    def __init__(self, *queries: Query, **options: float) -> None:
         super().__init__(*queries, **options)
         window, k = self.window, self.query.k
         self._slots = window.extent // window.slide + 1
@@ -48,7 +49,7 @@ class PreTopk(PerKey[State]):
         state, out = predicted.predict(state, rows.score, rows.time, rows.number, frontier, self._spec)
         return state, (Rankings.of(out),)
 
-    def snapshot(self, state: State, waiting: Rows, query: TopK, k: int, last: int | None) -> tuple[int, Ints, Floats]:
+    def snapshot(self, state: State, waiting: Rows, query: Query, k: int, last: int | None) -> tuple[int, Ints, Floats]:
         window = self.window
         end = window.first_end(self.newest if window.time else int(state.meta[2]))
         held = self._held(state)

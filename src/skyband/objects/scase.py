@@ -7,15 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.algorithm import NOTHING, Changes, Emission, Floats, Ints, Rankings, Rows
 from skyband.errors import QueryError
 from skyband.kernels import scase as kernel
 from skyband.kernels.answers import Answers, no_answers, no_log, with_room
 from skyband.kernels.output import no_output
 from skyband.kernels.pst import Tree, middle
 from skyband.kernels.staircase import EARLIEST, LATEST, Objects, Stairs, place, put_off
-from skyband.objects.base import NOTHING, Changes, Emission, Floats, Ints, PerKey, Rankings, Rows, best
 from skyband.order import ranking
-from skyband.queries import TopK
+from skyband.perkey import PerKey, best
+from skyband.queries import Query
 
 
 class State(NamedTuple):
@@ -105,7 +106,7 @@ class SCase(PerKey[State]):
     several = True
     state_type = State
 
-    def __init__(self, *queries: TopK, **options: float) -> None:
+    def __init__(self, *queries: Query, **options: float) -> None:
         super().__init__(*queries, **options)
         windows = [query.window for query in queries]
         k, extent = (np.array(column) for column in ([q.k for q in queries], [w.extent for w in windows]))
@@ -166,7 +167,7 @@ class SCase(PerKey[State]):
         room = np.where(self._spec.ties, capacity, np.minimum(self._spec.k, capacity)) + 1
         return state.fitted(capacity, tree, room * (not self.window.hopping))
 
-    def result(self, query: TopK, k: int, last: int | None = None) -> Rankings:
+    def result(self, query: Query, k: int, last: int | None = None) -> Rankings:
         if k > self._spec.K:
             raise QueryError(f"k={k} exceeds {self._spec.K}, the largest k of the queries that share this skyband")
         if last is not None and last > self._spec.N:
@@ -178,7 +179,7 @@ class SCase(PerKey[State]):
                     self.states[key] = self._fit(state, state.score.size, True)
         return super().result(query, k, last)
 
-    def snapshot(self, state: State, waiting: Rows, query: TopK, k: int, last: int | None) -> tuple[int, Ints, Floats]:
+    def snapshot(self, state: State, waiting: Rows, query: Query, k: int, last: int | None) -> tuple[int, Ints, Floats]:
         window, ties = query.window, query.ties == "all"
         newest = self.newest if window.hopping and window.time else int(state.meta[kernel.NEWEST])
         end = window.first_end(newest) if window.hopping else newest + 1
@@ -235,7 +236,7 @@ def _apart(emission: Emission, queries: int) -> tuple[Emission, ...]:
     if queries == 1:
         return (emission,)
     if isinstance(emission, Changes):
-        return tuple(Changes._make(column[emission.key == q] for column in emission) for q in range(queries))
+        return tuple(emission.take(emission.key == q) for q in range(queries))
     parts, length = [], np.diff(emission.offset)
     for q in range(queries):
         blocks = emission.key == q

@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from skyband.algorithm import FOREVER, Emission, Floats, Ints, Rankings, Rows
 from skyband.kernels.arrivals import NOW
 from skyband.kernels.bands import PRUNE, Band, empty_band
 from skyband.kernels.grid import FLOOR, FRONTIER, hop
 from skyband.objects.arrival import batch_of
-from skyband.objects.base import FOREVER, Emission, Floats, Ints, Rankings, Rows, best
 from skyband.objects.tma import TMA, GridState, held_of
-from skyband.queries import TopK
+from skyband.perkey import best
+from skyband.queries import Query
 
 
 class SMA(TMA):
@@ -48,7 +49,7 @@ class SMA(TMA):
         return GridState._make((*held.band, *held.grid, clock)), (Rankings.of(out),)
 
     def snapshot(
-        self, state: GridState, waiting: Rows, query: TopK, k: int, last: int | None
+        self, state: GridState, waiting: Rows, query: Query, k: int, last: int | None
     ) -> tuple[int, Ints, Floats]:
         window = self.window
         if not window.hopping:

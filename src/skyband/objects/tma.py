@@ -5,11 +5,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.algorithm import Emission, Floats, Ints, Rows
 from skyband.kernels.arrivals import new_clock
 from skyband.kernels.bands import CAP, THRESHOLD, Band, empty_band
 from skyband.kernels.grid import Grid, Watch, cell_of, empty_grid, grid_order, watch
 from skyband.objects.arrival import EveryArrival, batch_of, changes_of
-from skyband.objects.base import Emission, Floats, Ints, Rows
 
 
 class GridState(NamedTuple):

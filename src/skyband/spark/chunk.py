@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from skyband.algorithm import Ints, Rankings
 from skyband.keys import Keys
 from skyband.layout import Layout, Written
-from skyband.objects.base import Ints, Rankings
 from skyband.spark.job import Job, prepare
 
 Arrays = dict[str, NDArray[Any]]

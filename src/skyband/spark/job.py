@@ -6,11 +6,11 @@ from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
-from skyband.layout import Layout, Written
-from skyband.objects.base import NO_CHANGES, NO_RANKINGS
+from skyband.algorithm import NO_CHANGES, NO_RANKINGS
+from skyband.layout import Layout, Written, beside
+from skyband.measures import Measure
 from skyband.plan import Plan, plan_for
-from skyband.queries import TopK
-from skyband.scoring import Score, compile_order
+from skyband.queries import Query, TopK
 
 Emit = Literal["final", "changes", "latest"]
 
@@ -34,7 +34,7 @@ class Job:
             function, every row passes, arrival order counts, ties have no order, or there is one piece only.
     """
 
-    query: TopK
+    query: Query
     schema: pa.Schema
     kind: pa.DataType | None
     latest: bool
@@ -66,8 +66,8 @@ class Job:
 class Prepared(NamedTuple):
     """What follows from a job, and takes too long to work out for every batch."""
 
-    query: TopK  # over rows that carry their score and position
-    score: Score  # of the user's query
+    query: Query  # over rows that carry their position and, for objects, their score
+    measure: Measure  # of the user's query
     plan: Plan
     layout: Layout
     travelling: pa.Schema
@@ -77,24 +77,23 @@ class Prepared(NamedTuple):
 @lru_cache(maxsize=256)
 def prepare(job: Job) -> Prepared:
     """Works it out once in a process; Spark uses its Python workers again and again."""
-    query, score = job.query, compile_order(job.query.order_by)
-    names = tuple('"' + n.replace('"', '""') + '"' for n in job.schema.names if n not in query.partition_by)
-    scored = replace(
-        query,
-        order_by=f'"{SCORE}" {"DESC" if score.descending else "ASC"}',
-        where=None,
-        window=query.window if job.kind is None else replace(query.window, on=TIME),
-        select=names if query.select is None else query.select,
-    )
+    query = job.query
+    changes: dict[str, Any] = {} if job.kind is None else {"window": replace(query.window, on=TIME)}
+    if isinstance(query, TopK):
+        changes["order_by"] = f'"{SCORE}" {"DESC" if query.descending else "ASC"}'
+    if query.row_condition is not None:
+        changes["where"] = None
+    placed = query.but(**changes)
     own = pa.schema([(SCORE, pa.float64()), (TIME, job.kind or pa.int64()), (TIE, pa.int64())])
-    layout = Layout(scored, pa.schema([*job.schema, *own]), compile_order(scored.order_by))
+    layout = Layout(placed, pa.schema([*job.schema, *own]), job.schema.names)
     travelling = pa.schema([*job.schema, *own.set(1, pa.field(TIME, pa.int64()))])
-    return Prepared(scored, score, plan_for((scored,)), layout, travelling, _answer_schema(job, layout))
+    return Prepared(placed, query.measure(), plan_for((placed,)), layout, travelling, _answer_schema(job, layout))
 
 
 def _answer_schema(job: Job, layout: Layout) -> pa.Schema:
     rows = job.schema.empty_table()
     keys = rows.select(job.query.partition_by) if job.query.partition_by else None
+    rows = beside(rows, rows) if job.query.family == "pairs" else rows
     nothing = Written(NO_RANKINGS.end, keys, NO_RANKINGS.end, NO_RANKINGS.number, NO_RANKINGS.score)
     if job.latest:
         return layout.snapshot(nothing, rows).schema

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from skyband.algorithm import FOREVER, NOTHING, Floats, Ints
 from skyband.kernels import panes
 from skyband.kernels.intake import count_nan
 from skyband.keys import Keys
-from skyband.objects.base import FOREVER, NOTHING, Floats, Ints
 from skyband.spark.job import SCORE, TIE, TIME, Job, prepare
 from skyband.store import table_to_bytes
 
@@ -89,7 +89,7 @@ class Packer:
         self.counting = counting
         self.query = job.query
         self.window = job.query.window
-        self.score = prepare(job).score
+        self.measure = prepare(job).measure
         self.fields = [*job.schema, *([pa.field(job.part, pa.int32())] if job.part else [])]
         self.kept: list[Batch] = []
         self.rows = 0
@@ -151,7 +151,7 @@ class Packer:
         without a score, and else it is counted.
         """
         job = self.job
-        score = self.score.evaluate(table) if job.score is None else numbers(table, job.score)
+        score = self._scores(table)
         time = NOTHING if job.time is None else integers(table, job.time)
         tie = np.zeros(score.size, np.int64) if job.tie is None else integers(table, job.tie)
         passes = None if job.passes is None else pc.fill_null(table.column(job.passes), False).to_numpy()
@@ -173,12 +173,19 @@ class Packer:
             return rows.where(valid)
         return rows.where(passes & ~bad)
 
+    def _scores(self, table: pa.Table) -> Floats:
+        """The scores as the user wrote them; for other than objects, NaN where a row is invalid."""
+        if self.job.score is not None:
+            return numbers(table, self.job.score)
+        goodness = self.measure.evaluate(table).score
+        return goodness if self.query.descending else 0.0 - goodness
+
     def _pruned(self, rows: Batch) -> Batch:
         """The top k of every partition and pane, and rows that tie with them in everything that ranks."""
         names = self.query.partition_by
         keys = Keys(rows.table.select(names).slice(0, 0)) if names else None
         key = NOTHING if keys is None else keys.encode(rows.table)
-        score = rows.score if self.score.descending else -rows.score
+        score = rows.score if self.query.descending else -rows.score
         columns = panes.Columns(key, *map(_read_only, (score, rows.time, rows.tie)))
         kept = panes.survivors(columns, 1 if keys is None else len(keys), self.window.pane, self.query.k,
                                self.query.ties == "all")  # fmt: skip

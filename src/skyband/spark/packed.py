@@ -6,8 +6,11 @@ import numpy as np
 import pyarrow as pa
 
 from skyband import state
+from skyband.algorithm import FOREVER, Ints
 from skyband.intake import Intake, Ready
-from skyband.objects.base import FOREVER, Floats, Ints, PerKey, Rows
+from skyband.layout import Layout
+from skyband.measures import Measured
+from skyband.perkey import PerKey
 from skyband.pipeline import Pipeline
 from skyband.spark.chunk import Arrays, Arrived, Chunk, latest
 from skyband.spark.job import TIE, TIME, Job, prepare
@@ -21,7 +24,7 @@ class Ordered(Intake):
     now = -FOREVER  # the newest event time over all tasks, this batch included
     waits = True  # False: rows are taken as they come, in the order of event time within a batch
 
-    def _in_time(self, table: pa.Table, score: Floats, time: Ints) -> Ready:
+    def _in_time(self, table: pa.Table, measured: Measured, time: Ints) -> Ready:
         assert self.window.late is not None
         on_time = time >= self.newest - self.window.late
         self.late += int(time.size - on_time.sum())
@@ -36,8 +39,7 @@ class Ordered(Intake):
         table, time = table.filter(pa.array(ripe)), time[ripe]
         order = in_order(table, integers(table, TIE), time)
         table, time = table.take(pa.array(order)), time[order]
-        score = self.score.evaluate(table)
-        rows = Rows(score if self.score.descending else -score, time, self._coded(table), n0=self._number(time.size))
+        rows = self._rows(table, self.measure.evaluate(table), time, self._coded(table))
         return Ready(rows, table, watermark)
 
     def finish(self) -> Ready | None:
@@ -51,9 +53,8 @@ class Spelled(Pipeline):
         super().__init__(prepare(job).plan, Ordered)
         self._layout = prepare(job).layout
 
-    def _begin(self, schema: pa.Schema) -> None:
-        super()._begin(schema)
-        self.layouts = (self._layout,)
+    def _lay_out(self, schema: pa.Schema) -> tuple[Layout, ...]:
+        return (self._layout,)
 
     def latest(self, touched: Ints) -> pa.Table:
         """The ranking of some partitions as it stands."""

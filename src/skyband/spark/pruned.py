@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from skyband import state
+from skyband.algorithm import FOREVER, NOTHING, Ints, Rankings, Rows
 from skyband.keys import Keys
 from skyband.layout import Written
-from skyband.objects.base import FOREVER, NOTHING, Ints, Rankings, Rows
 from skyband.objects.mintopk import MinTopk
 from skyband.spark.chunk import Arrays, Arrived, Chunk, latest
 from skyband.spark.job import SCORE, TIE, TIME, Job
@@ -97,7 +97,7 @@ class Pruned(Chunk):
         if not on_time.all():
             table, score, time = table.filter(pa.array(on_time)), score[on_time], time[on_time]
             key = key[on_time] if key.size else key
-        rows = Rows(score.copy() if self.prepared.score.descending else -score, time.copy(), key)
+        rows = Rows(score.copy() if self.query.descending else -score, time.copy(), key)
         return rows._replace(number=self._numbered(table.drop_columns([SCORE, TIME]), rows))
 
     def _code(self, table: pa.Table) -> Ints:

@@ -1,7 +1,6 @@
 """``run``: a query put to a DataFrame, streaming or static."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import islice
 
 import pyarrow as pa
@@ -89,16 +88,16 @@ def _task() -> int:
     return 0 if context is None else context.partitionId()
 
 
-def _named(queries: list[TopK]) -> list[TopK]:
+def _named(queries: list[Query]) -> list[Query]:
     if not queries:
         raise QueryError("run needs at least one query")
     names = [query.name or f"q{i}" for i, query in enumerate(queries)]
     if len(set(names)) != len(names):
         raise QueryError(f"query names must differ: {', '.join(names)}")
-    return [replace(query, name=name) for query, name in zip(queries, names, strict=True)]
+    return [query.but(name=name) for query, name in zip(queries, names, strict=True)]
 
 
-def _check(query: TopK, emit: Emit) -> None:
+def _check(query: Query, emit: Emit) -> None:
     if emit not in ("final", "changes", "latest"):
         raise QueryError(f'emit={emit!r} is unknown; it is "final", "changes" or "latest"')
     if emit == "changes" and query.window.hopping:
@@ -126,7 +125,7 @@ class _Inputs:
                 raise QueryError(f"arrival={arrival!r} is of type {self.schema.field(arrival).type}; it must be an "
                                  "integer column")  # fmt: skip
 
-    def jobs(self, queries: list[TopK], shards: int | None, chunks: int) -> tuple[tuple[Job, ...], DataFrame]:
+    def jobs(self, queries: list[Query], shards: int | None, chunks: int) -> tuple[tuple[Job, ...], DataFrame]:
         """The jobs, and the DataFrame of the columns they need."""
         if shards is None:
             shards = int(self.df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
@@ -141,12 +140,13 @@ class _Inputs:
         df = self.df if self.condition is None else self.df.where(self.condition)
         return jobs, df.select(*(column.alias(name) for name, column in self.columns.items()))
 
-    def _job(self, query: TopK, shards: tuple[int, ...], chunks: int, alone: bool) -> Job:
-        score = scoring.compile_order(query.order_by)
+    def _job(self, query: Query, shards: tuple[int, ...], chunks: int, alone: bool) -> Job:
         for name in query.partition_by:
             find_column(name, self.schema.names, quoted=True)
-        answer = Layout(query, self.schema, score)
-        schema = pa.schema([f for f in self.schema if f.name in answer.columns | set(query.partition_by)])
+        travelling = {*Layout(query, self.schema).columns, *query.partition_by}
+        if not isinstance(query, TopK):
+            travelling |= {*query.measure().needs(self.schema.names)}
+        schema = pa.schema([field for field in self.schema if field.name in travelling])
         for name in schema.names:
             self._plain(name)
         kind = None if query.window.on is None else self._kind(query)
@@ -157,7 +157,7 @@ class _Inputs:
             latest=self.emit == "latest",
             shards=shards,
             chunks=chunks,
-            score=self._score(score),
+            score=self._score(scoring.compile_order(query.order_by)) if isinstance(query, TopK) else None,
             passes=self._passes(query, alone),
             time=None if kind is None else self._time(str(query.window.on), kind, query.window.time),
             tie=self._tie(query),
@@ -185,17 +185,17 @@ class _Inputs:
                 return self._plain(name)
         return self._compute(sql)
 
-    def _passes(self, query: TopK, alone: bool) -> str | None:
+    def _passes(self, query: Query, alone: bool) -> str | None:
         """Where a single query can do without the rows that do not pass, Spark need not even read them."""
-        if query.where is None:
+        if query.row_condition is None:
             return None
-        condition = scoring.compile_condition(query.where).spark_sql(self.schema)
+        condition = scoring.compile_condition(query.row_condition).spark_sql(self.schema)
         if alone and (query.window.time or query.window.on is None):
             self.condition = condition
             return None
         return self._compute(f"coalesce({condition}, false)")
 
-    def _kind(self, query: TopK) -> pa.DataType:
+    def _kind(self, query: Query) -> pa.DataType:
         """The type of the event-time or sequence column, if it can be one."""
         on = find_column(str(query.window.on), self.schema.names, quoted=True)
         kind = self.schema.field(on).type
@@ -217,7 +217,7 @@ class _Inputs:
             return self._compute(f"try_multiply(CAST({_quoted(on)} AS BIGINT), 1000000L)")
         return self._compute(f"try_cast(rint(CAST({_quoted(on)} AS DOUBLE) * 1e6D) AS BIGINT)")
 
-    def _tie(self, query: TopK) -> str | None:
+    def _tie(self, query: Query) -> str | None:
         """What ranks objects that tie in score and event time."""
         if self.arrival is not None:
             return self._plain(self.arrival)
@@ -225,7 +225,7 @@ class _Inputs:
         found = [f.name for f in self.schema if pa.types.is_integer(f.type) and f.name not in taken]
         return self._plain(found[0]) if found else None
 
-    def _part(self, query: TopK, parts: int) -> str | None:
+    def _part(self, query: Query, parts: int) -> str | None:
         if parts == 1:
             return None
         keys = ", ".join(map(_quoted, query.partition_by))

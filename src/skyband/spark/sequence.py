@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.objects.base import NOTHING, Ints
+from skyband.algorithm import NOTHING, Ints
 from skyband.windows import Window
 
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 
 from skyband import state
+from skyband.algorithm import FOREVER
 from skyband.errors import StateError
-from skyband.objects.base import FOREVER
 from skyband.spark.chunk import Arrived, Chunk
 from skyband.spark.job import Job
 from skyband.spark.pack import integers

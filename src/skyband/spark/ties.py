@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from skyband.objects.base import Floats, Ints
+from skyband.algorithm import Floats, Ints
 
 
 def in_order(table: pa.Table, *by: NDArray[np.int64] | NDArray[np.float64]) -> Ints:

@@ -1,0 +1,1 @@
+"""Algorithms for objects assembled from several streams, one file each, named as in their paper."""

@@ -1,0 +1,57 @@
+"""What a ranking takes from each row: a score, or the numbers and codes from which scores follow."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from skyband import scoring
+
+Floats = NDArray[np.float64]
+
+
+class Measured(NamedTuple):
+    """The measures of a batch.
+
+    Attributes:
+        score: of each row, larger is better; NaN where the row is invalid. Zero where a row alone has no score.
+        values: a row of numbers for each row; no columns where the score says it all.
+    """
+
+    score: Floats
+    values: Floats
+
+
+class Measure(ABC):
+    """Takes the measures of tables.
+
+    Attributes:
+        tags: groups of columns; each combination of values of a group is given a code, a column of ``Rows.tags``.
+    """
+
+    tags: tuple[tuple[str, ...], ...] = ()
+
+    @abstractmethod
+    def evaluate(self, table: pa.Table) -> Measured:
+        """The measures of each row. They may share memory with the table: do not write to them."""
+
+    @abstractmethod
+    def needs(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The columns that are looked at, tags included, as they are called among ``names``."""
+
+
+class ScoreMeasure(Measure):
+    """One score for each row."""
+
+    def __init__(self, order_by: scoring.OrderBy) -> None:
+        self.score = scoring.compile_order(order_by)
+
+    def evaluate(self, table: pa.Table) -> Measured:
+        score = self.score.evaluate(table)
+        return Measured(score if self.score.descending else -score, np.empty((score.size, 0)))
+
+    def needs(self, names: Sequence[str]) -> tuple[str, ...]:
+        return self.score.needs(names)

@@ -1,0 +1,11 @@
+"""Which algorithm for top-k dominating points."""
+
+from skyband.plan.rules import Choice, Rule, named
+from skyband.queries import Query
+
+
+def _default(queries: tuple[Query, ...]) -> Choice | None:
+    return "bfa", "it is exact for every window", {}
+
+
+RULES: tuple[Rule, ...] = (named, _default)

@@ -1,0 +1,33 @@
+"""The queries: frozen descriptions of what is wanted, checked when they are built.
+
+A query holds no state; :class:`skyband.Monitor` and :func:`skyband.spark.run` put it to a stream.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from skyband.errors import StateError
+from skyband.queries.base import Query
+from skyband.queries.dominating import TopKDominating
+from skyband.queries.incomplete import TopKIncomplete
+from skyband.queries.objects import Nearest, TopK
+from skyband.queries.pairs import TopKPairs
+from skyband.windows import Window
+
+__all__ = ["KINDS", "Nearest", "Query", "TopK", "TopKDominating", "TopKIncomplete", "TopKPairs", "from_spec"]
+
+# The kinds of query that an algorithm sees; every other one lowers to one of them.
+KINDS: dict[str, type[Query]] = {kind.__name__: kind for kind in (TopK, TopKPairs, TopKDominating, TopKIncomplete)}
+
+
+def from_spec(spec: Mapping[str, Any]) -> Query:
+    """The inverse of :meth:`Query.spec`; a Python function cannot be brought back."""
+    kind = KINDS.get(spec.get("type", ""))
+    if kind is None:
+        raise StateError(f"the state belongs to a query of another kind: {spec.get('type')!r}")
+    values = {name: value for name, value in spec.items() if name != "type"}
+    for name in kind.functions:
+        if isinstance(values[name], list):
+            raise StateError(f"the state belongs to a query with the function {values[name][0]} for {name}, which is "
+                             "not saved with it; hand the query over: loads(blob, query)")  # fmt: skip
+    return kind(**{**values, "window": Window(**values["window"])})

@@ -1,0 +1,160 @@
+"""What all queries have in common."""
+
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from typing import Any, ClassVar, Literal
+
+from skyband import scoring
+from skyband.errors import QueryError
+from skyband.measures import Measure
+from skyband.state import fingerprint
+from skyband.windows import Window
+
+Ties = Literal["newest", "all"]
+_ALGORITHM = re.compile(r"^\s*([a-z]\w*)\s*(?:\((.*)\))?\s*$")
+
+
+class Query(ABC):
+    """A continuous query; a frozen dataclass with at least these fields.
+
+    A subclass lists its fields, calls :meth:`check` when it is built, and says how a row is measured.
+    """
+
+    family: ClassVar[str]  # the package of its algorithms
+    functions: ClassVar[tuple[str, ...]] = ()  # fields that may hold a Python function
+
+    k: int
+    window: Window
+    partition_by: tuple[str, ...]
+    where: str | None
+    select: tuple[str, ...] | None
+    ties: Ties
+    error: float
+    algorithm: str
+    name: str | None
+
+    @abstractmethod
+    def measure(self) -> Measure:
+        """What is taken from each row."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The query in words, without its window: the first line of EXPLAIN."""
+
+    def items(self, columns: Sequence[str]) -> list[scoring.Item]:
+        """The columns of the answer beside its own; all ``columns`` of the stream unless ``select`` says otherwise."""
+        wanted = tuple(map(scoring.quoted, columns)) if self.select is None else self.select
+        return list(map(scoring.compile_item, wanted))
+
+    def repeated(self) -> tuple[str, ...]:
+        """Columns of the stream that the answer has anyway, under the same name."""
+        return self.partition_by
+
+    @property
+    def descending(self) -> bool:
+        """Whether a larger score is better; inside the engine it always is."""
+        return True
+
+    @property
+    def row_condition(self) -> str | None:
+        """The condition on single rows."""
+        return self.where
+
+    def shared(self) -> tuple[object, ...]:
+        """Equal for queries that one algorithm could serve together: all but k, the window's length and slide, ties."""
+        spec = self.spec()
+        own = {name: spec.pop(name) for name in ("k", "window", "ties", "name", "select", "algorithm", "error")}
+        same = [own["window"][name] for name in ("time", "on", "late")]
+        return (
+            json.dumps(spec, sort_keys=True),
+            *same,
+            self.window.hopping,
+            *(getattr(self, f) for f in self.functions),
+        )
+
+    def but(self, **changes: Any) -> "Query":
+        """The same query with some fields changed."""
+        changed: Query = replace(self, **changes)  # type: ignore[type-var]
+        return changed
+
+    def lower(self) -> "Query":
+        """The query that an algorithm sees: itself, unless it is another way of writing one."""
+        return self
+
+    def check(self) -> None:
+        """Refuses what makes no sense in the common fields, and brings them into their usual form."""
+        _positive(self.k)
+        object.__setattr__(self, "k", int(self.k))
+        if not isinstance(self.window, Window):
+            raise QueryError(f"window={self.window!r} is not a window; build one with sb.last(...)")
+        object.__setattr__(self, "partition_by", names(self.partition_by, "partition_by"))
+        if self.select is not None:
+            object.__setattr__(self, "select", names(self.select, "select"))
+        if self.ties not in ("newest", "all"):
+            raise QueryError(f'ties={self.ties!r} is unknown; it is "newest" or "all"')
+        if isinstance(self.error, bool) or not isinstance(self.error, int | float) or not 0 <= self.error < 1:
+            raise QueryError(f"error={self.error!r} must be a number from 0 (exact) up to, but not including, 1")
+        if not isinstance(self.algorithm, str) or _ALGORITHM.match(self.algorithm) is None:
+            raise QueryError(f'algorithm={self.algorithm!r} must be a name such as "auto", "rapf" or '
+                             '"rapf(buffer=500)"')  # fmt: skip
+        if self.row_condition is not None:
+            scoring.compile_condition(self.row_condition)
+
+    def spec(self) -> dict[str, Any]:
+        """The query as plain JSON values, for fingerprints and saved states; of a function, its name and a digest."""
+        values = {"type": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]
+        for field in self.functions:
+            if (given := getattr(self, field)) is not None and not isinstance(given, str):
+                values[field] = _function_spec(given)
+        plain: dict[str, Any] = json.loads(json.dumps(values))
+        return plain
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the query: equal for equal queries."""
+        return fingerprint(self.spec())
+
+    def algorithm_call(self) -> tuple[str, dict[str, float]]:
+        """The algorithm's name and its options.
+
+        >>> from skyband import TopK, last
+        >>> TopK(k=1, order_by="x", window=last(9), algorithm="rapf(buffer=3)").algorithm_call()
+        ('rapf', {'buffer': 3.0})
+        """
+        match = _ALGORITHM.match(self.algorithm)
+        assert match is not None
+        options = {}
+        for part in filter(None, (match[2] or "").split(",")):
+            name, _, value = (text.strip() for text in part.partition("="))
+            try:
+                options[name] = float(value)
+            except ValueError:
+                raise QueryError(f"algorithm={self.algorithm!r}: option {part.strip()!r} must be written name=number"
+                                 ) from None  # fmt: skip
+        return match[1], options
+
+
+def _function_spec(given: Callable[..., Any] | tuple[Callable[..., Any], str]) -> list[str]:
+    function, direction = scoring.split_order(given)
+    name = getattr(function, "__qualname__", type(function).__name__)
+    code = getattr(function, "__code__", None)
+    digest = fingerprint({"code": code.co_code.hex(), "constants": repr(code.co_consts)} if code else {})
+    return [f"{function.__module__}.{name}", digest, direction]
+
+
+def _positive(k: Any) -> None:
+    if isinstance(k, bool) or not hasattr(k, "__index__") or int(k) < 1:
+        raise QueryError(f"k={k!r} must be a whole number, at least 1")
+
+
+def names(value: str | Sequence[str], field: str) -> tuple[str, ...]:
+    """A field that holds column names, as a tuple; one name may stand for itself."""
+    listed = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else (value,)
+    if not all(isinstance(name, str) and name for name in listed):
+        raise QueryError(f"{field}={value!r} must be column names")
+    if len(set(listed)) != len(listed):
+        raise QueryError(f"{field}={value!r} names a column twice")
+    return listed

@@ -1,0 +1,126 @@
+"""Top-k objects: every row has a score of its own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from skyband import scoring
+from skyband.measures import Measure, ScoreMeasure
+from skyband.queries.base import Query, Ties
+from skyband.windows import Window
+
+
+@dataclass(frozen=True)
+class TopK(Query):
+    """The k best objects of a sliding window.
+
+    Args:
+        k: how many.
+        order_by: an SQL expression over the columns ending in ``ASC`` (the default, as in SQL) or ``DESC``; or a
+            function of a mapping from column name to array that returns an array of scores (smaller is better), or
+            the pair ``(function, "DESC")``.
+        window: see :func:`skyband.last`.
+        partition_by: columns whose every combination of values gets windows and a ranking of its own.
+        where: an SQL condition; rows for which it is not true are no part of the stream.
+        select: the columns of the answer (names, or expressions such as ``"price * 2 AS twice"``); all by default.
+        ties: ``"newest"`` ranks equal scores newest first and returns exactly k; ``"all"`` also returns every object
+            whose score equals the k-th (SQL's ``WITH TIES``).
+        error: 0 for exact answers; above 0 an approximate algorithm with this bound may be taken.
+        algorithm: ``"auto"``, or the name of an algorithm as in its paper, in lower case, with options in brackets if
+            wanted: ``"rapf"``, ``"rapf(buffer=500, gamma=0.5)"``.
+        name: what the query is called in the output of several queries at once.
+    """
+
+    family: ClassVar[str] = "objects"
+    functions: ClassVar[tuple[str, ...]] = ("order_by",)
+
+    k: int
+    order_by: scoring.OrderBy
+    window: Window
+    partition_by: tuple[str, ...] = ()
+    where: str | None = None
+    select: tuple[str, ...] | None = None
+    ties: Ties = "newest"
+    error: float = 0.0
+    algorithm: str = "auto"
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        self.check()
+        scoring.compile_order(self.order_by)
+        for item in self.select or ():
+            scoring.compile_item(item)
+
+    def lower(self) -> "TopK":
+        return self
+
+    def measure(self) -> Measure:
+        return ScoreMeasure(self.order_by)
+
+    @property
+    def descending(self) -> bool:
+        return scoring.compile_order(self.order_by).descending
+
+    def repeated(self) -> tuple[str, ...]:
+        plain = scoring.compile_order(self.order_by).sql in ("score", '"score"')
+        return (*self.partition_by, *(["score"] if plain else []))
+
+    def describe(self) -> str:
+        return f"top {self.k} by {self.order_by if isinstance(self.order_by, str) else 'a Python function'}"
+
+
+@dataclass(frozen=True)
+class Nearest(Query):
+    """The k objects of a sliding window nearest to a point: :class:`TopK` with a distance for a score.
+
+    Args:
+        k: how many.
+        to: the point, a value for each column that counts.
+        window: see :func:`skyband.last`.
+        metric: ``"euclidean"``, ``"manhattan"``, ``"chebyshev"``, or a number p ≥ 1 for any Lp.
+        weights: a factor for the difference in some of the columns; 1 where none is given.
+        partition_by, where, select, ties, error, algorithm, name: as in :class:`TopK`.
+
+    >>> from skyband.windows import last
+    >>> Nearest(k=9, to={"x": 0.2, "y": 0.7}, window=last(40_000), metric="manhattan").lower().order_by
+    'abs(x - 0.2) + abs(y - 0.7) ASC'
+    """
+
+    family: ClassVar[str] = "objects"
+
+    k: int
+    to: Mapping[str, float]
+    window: Window
+    metric: str | float = "euclidean"
+    weights: Mapping[str, float] = field(default_factory=dict)
+    partition_by: tuple[str, ...] = ()
+    where: str | None = None
+    select: tuple[str, ...] | None = None
+    ties: Ties = "newest"
+    error: float = 0.0
+    algorithm: str = "auto"
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        self.lower()
+
+    def lower(self) -> TopK:
+        """The object query this one stands for."""
+        return TopK(
+            k=self.k,
+            order_by=scoring.distance(self.to, self.metric, self.weights) + " ASC",
+            window=self.window,
+            partition_by=self.partition_by,
+            where=self.where,
+            select=self.select,
+            ties=self.ties,
+            error=self.error,
+            algorithm=self.algorithm,
+            name=self.name,
+        )
+
+    def measure(self) -> Measure:
+        return self.lower().measure()
+
+    def describe(self) -> str:
+        return self.lower().describe()
