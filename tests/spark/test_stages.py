@@ -23,8 +23,7 @@ class Stages:
 
     def __init__(self, query, schema, latest=False, shards=2, chunks=3, tie="id"):
         self.query = query
-        score = compile_order(query.order_by)
-        needed = Layout(query, schema, score).columns | set(query.partition_by)
+        needed = Layout(query, schema).columns | set(query.partition_by)
         many = bool(query.partition_by)
         on = query.window.on
         self.job = Job(
