@@ -11,6 +11,7 @@ from skyband.layout import Layout, Written, beside
 from skyband.measures import Measure
 from skyband.plan import Plan, plan_for
 from skyband.queries import Query, TopK
+from skyband.spark.spread import Local, cells
 
 Emit = Literal["final", "changes", "latest"]
 
@@ -32,6 +33,7 @@ class Job:
         score, passes, time, tie, part: the columns that tell the score, whether ``where`` is true, the position, the
             order of ties, and the piece of the state. None where there is none: the score is then that of a Python
             function, every row passes, arrival order counts, ties have no order, or there is one piece only.
+        groups: into how many groups the rows of one ranking fall that several shards work on; ``part`` tells the group.
     """
 
     query: Query
@@ -45,6 +47,19 @@ class Job:
     time: str | None
     tie: str | None
     part: str | None
+    groups: int = 1
+
+    @property
+    def spread(self) -> bool:
+        """Whether several shards work on one ranking (see :mod:`skyband.spark.spread`)."""
+        return self.groups > 1
+
+    def places(self, part: int) -> list[tuple[int, int]]:
+        """The shards, and in each the chunk, that rows of a piece (or of a group, if spread) go to."""
+        if not self.spread:
+            return [(self.shards[part // self.chunks], part % self.chunks)]
+        owners = zip(self.shards, cells(self.query.family, self.groups), strict=True)
+        return [(shard, 0) for shard, groups in owners if part in groups]
 
     @property
     def pruned(self) -> bool:
@@ -60,7 +75,8 @@ class Job:
         """What a saved state belongs to, as plain JSON values."""
         columns = [[field.name, str(field.type)] for field in self.schema]
         return {"query": self.query.spec(), "columns": columns, "on": str(self.kind), "arrival": self.tie,
-                "latest": self.latest, "shards": len(self.shards), "chunks": self.chunks}  # fmt: skip
+                "latest": self.latest, "shards": len(self.shards), "chunks": self.chunks,
+                "groups": self.groups}  # fmt: skip
 
 
 class Prepared(NamedTuple):
@@ -70,6 +86,7 @@ class Prepared(NamedTuple):
     measure: Measure  # of the user's query
     plan: Plan
     layout: Layout
+    local: Layout  # of what a shard tells: the answer itself, unless others work on the same ranking
     travelling: pa.Schema
     answer: pa.Schema
 
@@ -87,7 +104,9 @@ def prepare(job: Job) -> Prepared:
     own = pa.schema([(SCORE, pa.float64()), (TIME, job.kind or pa.int64()), (TIE, pa.int64())])
     layout = Layout(placed, pa.schema([*job.schema, *own]), job.schema.names)
     travelling = pa.schema([*job.schema, *own.set(1, pa.field(TIME, pa.int64()))])
-    return Prepared(placed, query.measure(), plan_for((placed,)), layout, travelling, _answer_schema(job, layout))
+    local = Local(placed, travelling) if job.spread else layout
+    answer, plan = _answer_schema(job, layout), plan_for((placed,))
+    return Prepared(placed, query.measure(), plan, layout, local, travelling, answer)
 
 
 def _answer_schema(job: Job, layout: Layout) -> pa.Schema:

@@ -11,8 +11,9 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from skyband.spark.job import Job, prepare
+from skyband.spark.job import TIE, TIME, Job, prepare
 from skyband.spark.shard import MERGED, Packet, merge
+from skyband.spark.spread import gathered
 
 
 class StoredPieces:
@@ -113,15 +114,25 @@ def answer_schema(jobs: tuple[Job, ...], several: bool) -> pa.Schema:
 def unpacker(jobs: tuple[Job, ...], several: bool) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function for ``mapInArrow`` that turns packed answers into rows."""
 
+    schema = answer_schema(jobs, several)
+
+    def written(job: Job, table: pa.Table) -> list[pa.RecordBatch]:
+        if several:
+            table = table.append_column("query", pa.array([job.query.name] * table.num_rows, pa.string()))
+        table = pa.concat_tables([schema.empty_table(), table], promote_options="default")
+        return table.select(schema.names).to_batches()  # type: ignore[no-any-return]
+
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        schema = answer_schema(jobs, several)
+        told: dict[Job, list[pa.Table]] = {}  # by the cells of rankings that are spread
         for batch in batches:
             for shard, data in zip(batch["shard"].to_pylist(), batch["data"].to_pylist(), strict=True):
-                table = pa.ipc.open_stream(data).read_all()
-                if several:
-                    name = pa.array([job_of(jobs, shard).query.name] * table.num_rows, pa.string())
-                    table = table.append_column("query", name)
-                table = pa.concat_tables([schema.empty_table(), table], promote_options="default")
-                yield from table.select(schema.names).to_batches()
+                job, table = job_of(jobs, shard), pa.ipc.open_stream(data).read_all()
+                if job.spread:
+                    told.setdefault(job, []).append(table)
+                else:
+                    yield from written(job, table)
+        for job, tables in told.items():
+            prepared = prepare(job)
+            yield from written(job, gathered(prepared.query, prepared.layout, tables, TIME, TIE))
 
     return run

@@ -200,12 +200,9 @@ class Packer:
     def _count_numbers(self, rows: Batch, valid: NDArray[np.bool_]) -> None:
         """How many numbers of each partition and pane have come, how many of them are objects, and the last of both."""
         names = [*self.query.partition_by, *([self.job.part] if self.job.part else [])]
-        table = rows.table.select(names)
-        extra = {"pane": rows.time // self.window.pane, "count": np.ones_like(rows.time), "highest": rows.time,
-                 "valid": valid.astype(np.int64), "last": np.where(valid, rows.time, -1)}  # fmt: skip
-        for name, column in extra.items():
-            table = table.append_column(f"__{name}", pa.array(column))
-        self.counts.append(_total([table], [*names, "__pane"]))
+        extra = {"__pane": rows.time // self.window.pane, "__count": np.ones_like(rows.time), "__highest": rows.time,
+                 "__valid": valid.astype(np.int64), "__last": np.where(valid, rows.time, -1)}  # fmt: skip
+        self.counts.append(_total([_widened(rows.table.select(names), extra)], [*names, "__pane"]))
 
     def _gather(self) -> None:
         """Prunes together what was pruned batch by batch."""
@@ -226,18 +223,21 @@ class Packer:
             self.counts = []
         for part in sorted(rows.keys() | counts.keys()):
             sides = {name: _packed(side[part]) for name, side in (("data", rows), ("counts", counts)) if part in side}
-            yield {**_NO_COUNTS, "shard": self.job.shards[part // self.job.chunks], "chunk": part % self.job.chunks,
-                   "order": self.order, **sides}  # fmt: skip
+            for shard, chunk in self.job.places(part):
+                yield {**_NO_COUNTS, "shard": shard, "chunk": chunk, "order": self.order, **sides}
         self.kept, self.rows = [], 0
         self.order += 1
 
     def _travelling(self, rows: Batch) -> pa.Table:
         # Spark calls some columns NOT NULL, and not the same ones each time; time zones and widths of text vary too.
         table = rows.table.cast(pa.schema([field.with_nullable(True) for field in self.fields]))
-        for name, column in ((SCORE, rows.score), (TIME, rows.time), (TIE, rows.tie)):
-            if column.size == rows.score.size:
-                table = table.append_column(name, pa.array(column))
-        return table
+        own = {SCORE: rows.score, TIME: rows.time, TIE: rows.tie}
+        return _widened(table, {name: column for name, column in own.items() if column.size == rows.score.size})
+
+
+def _widened(table: pa.Table, columns: dict[str, NDArray[Any]]) -> pa.Table:
+    """A table with more columns. One that has none so far does not know how many rows it has."""
+    return pa.table([*table.columns, *map(pa.array, columns.values())], [*table.column_names, *columns])
 
 
 def numbers(table: pa.Table, name: str) -> Floats:

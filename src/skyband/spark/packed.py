@@ -51,7 +51,7 @@ class Spelled(Pipeline):
 
     def __init__(self, job: Job) -> None:
         super().__init__(prepare(job).plan, Ordered)
-        self._layout = prepare(job).layout
+        self._layout = prepare(job).local
 
     def _lay_out(self, schema: pa.Schema) -> tuple[Layout, ...]:
         return (self._layout,)

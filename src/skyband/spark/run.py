@@ -14,12 +14,13 @@ from skyband import scoring
 from skyband.errors import QueryError
 from skyband.expressions import find_column
 from skyband.layout import Layout
-from skyband.queries import Query, TopK
+from skyband.queries import Query, TopK, TopKIncomplete
 from skyband.spark.job import Emit, Job, shard_names
 from skyband.spark.operator import Merger, answer_schema, merge_all, unpacker
 from skyband.spark.pack import PACKED, packer
 from skyband.spark.session import configure
 from skyband.spark.shard import COUNTS, MERGED
+from skyband.spark.spread import SPREAD, cells
 
 METRICS = "skyband"
 CHUNKS = 16
@@ -80,7 +81,10 @@ def run(
     except pa.ArrowTypeError as error:
         raise QueryError(f"the answers of these queries have columns of one name but different types; name them apart "
                          f"with select ({error})") from None  # fmt: skip
-    return answers.where("data IS NOT NULL").select("shard", "data").mapInArrow(unpacker(jobs, several), schema)
+    answers = answers.where("data IS NOT NULL").select("shard", "data")
+    if any(job.spread for job in jobs):  # what the cells of one ranking tell must meet
+        answers = answers.repartition(1)
+    return answers.mapInArrow(unpacker(jobs, several), schema)
 
 
 def _task() -> int:
@@ -131,16 +135,24 @@ class _Inputs:
             shards = int(self.df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
         if shards < 1 or chunks < 1:
             raise QueryError(f"shards={shards}, chunks={chunks}: both must be at least 1")
-        counts = [shards if query.partition_by else 1 for query in queries]
+        groups = [shards if self._spreads(query) else 1 for query in queries]
+        counts = [shards if query.partition_by else len(cells(query.family, some))
+                  for query, some in zip(queries, groups, strict=True)]  # fmt: skip
         names = iter(shard_names(sum(counts)))
         jobs = tuple(
-            self._job(query, tuple(islice(names, count)), chunks if query.partition_by else 1, alone=len(queries) == 1)
-            for query, count in zip(queries, counts, strict=True)
+            self._job(query, tuple(islice(names, count)), chunks if query.partition_by else 1, some, len(queries) == 1)
+            for query, count, some in zip(queries, counts, groups, strict=True)
         )
         df = self.df if self.condition is None else self.df.where(self.condition)
         return jobs, df.select(*(column.alias(name) for name, column in self.columns.items()))
 
-    def _job(self, query: Query, shards: tuple[int, ...], chunks: int, alone: bool) -> Job:
+    def _spreads(self, query: Query) -> bool:
+        """Whether several shards can work on the ranking: its windows close at the same moment in all of them."""
+        window = query.window
+        return (query.family in SPREAD and window.time and window.hopping and not query.partition_by
+                and self.emit != "latest")  # fmt: skip
+
+    def _job(self, query: Query, shards: tuple[int, ...], chunks: int, groups: int, alone: bool) -> Job:
         for name in query.partition_by:
             find_column(name, self.schema.names, quoted=True)
         travelling = {*Layout(query, self.schema).columns, *query.partition_by}
@@ -161,7 +173,8 @@ class _Inputs:
             passes=self._passes(query, alone),
             time=None if kind is None else self._time(str(query.window.on), kind, query.window.time),
             tie=self._tie(query),
-            part=self._part(query, len(shards) * chunks),
+            part=self._part(query.partition_by, len(shards) * chunks) if groups == 1 else self._group(query, groups),
+            groups=groups,
         )
 
     def _plain(self, name: str) -> str:
@@ -225,10 +238,16 @@ class _Inputs:
         found = [f.name for f in self.schema if pa.types.is_integer(f.type) and f.name not in taken]
         return self._plain(found[0]) if found else None
 
-    def _part(self, query: Query, parts: int) -> str | None:
+    def _group(self, query: Query, groups: int) -> str | None:
+        """Rows that belong together fall into one group: those of an id. Where none do, any spread will do."""
+        if isinstance(query, TopKIncomplete):
+            return self._part([query.id], groups)
+        return self._part([*query.measure().needs(self.schema.names), str(query.window.on)], groups)
+
+    def _part(self, columns: Sequence[str], parts: int) -> str | None:
         if parts == 1:
             return None
-        keys = ", ".join(map(_quoted, query.partition_by))
+        keys = ", ".join(map(_quoted, columns))
         return self._compute(f"CAST(pmod(xxhash64({keys}), {parts}L) AS INT)")
 
 
