@@ -12,7 +12,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from skyband.spark.job import TIE, TIME, Job, prepare
-from skyband.spark.shard import MERGED, Packet, merge
+from skyband.spark.shard import Packet, Pieces, merge
 from skyband.spark.spread import gathered
 
 
@@ -24,7 +24,7 @@ class StoredPieces:
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
         self._head = handle.getValueState("head", "blob binary")
-        self._pieces = handle.getMapState("pieces", "chunk int", "blob binary")
+        self._pieces = handle.getMapState("pieces", "chunk bigint", "blob binary")
 
     def head(self) -> bytes | None:
         value = self._head.get()
@@ -45,19 +45,22 @@ class StoredPieces:
         self._pieces.removeKey((chunk,))
 
 
-class Merger(StatefulProcessor):
-    """Restore, update, save."""
+Step = Callable[[int, list[dict[str, Any]], Pieces, bool], Iterator[dict[str, Any]]]
+"""What a stateful operator does with the rows of a shard: (shard, rows, its state, whether the stream has ended)."""
 
-    def __init__(self, jobs: tuple[Job, ...]) -> None:
-        self._jobs = jobs
+
+class Operator(StatefulProcessor):
+    """Restore, update, save: a step over a stream."""
+
+    def __init__(self, step: Step, schema: pa.Schema) -> None:
+        self._step, self._names = step, schema.names
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._pieces = StoredPieces(handle)
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: N802
-        packets = [_packet(row.asDict()) for row in rows]
-        for answer in merge(job_of(self._jobs, key[0]), packets, self._pieces):
-            yield Row(**{**dict.fromkeys(MERGED.names), "shard": key[0], **answer})
+        for answer in self._step(key[0], [row.asDict() for row in rows], self._pieces, False):
+            yield Row(**{**dict.fromkeys(self._names), "shard": key[0], **answer})
 
 
 class MemoryPieces:
@@ -83,25 +86,31 @@ class MemoryPieces:
         del self.blobs[chunk]
 
 
-def merge_all(jobs: tuple[Job, ...]) -> Callable[[pa.Table], pa.Table]:
-    """The function for ``applyInArrow``: all packets of a shard at once, and then the stream has ended."""
+def at_once(step: Step, schema: pa.Schema) -> Callable[[pa.Table], pa.Table]:
+    """The function for ``applyInArrow``: all rows of a shard at once, and then the stream has ended."""
 
     def run(table: pa.Table) -> pa.Table:
         rows = table.to_pylist()
         shard = rows[0]["shard"]
-        answers = merge(job_of(jobs, shard), [_packet(row) for row in rows], MemoryPieces(), ended=True)
-        return pa.Table.from_pylist([{"shard": shard, **answer} for answer in answers], MERGED)
+        answers = step(shard, rows, MemoryPieces(), True)
+        return pa.Table.from_pylist([{"shard": shard, **answer} for answer in answers], schema)
 
     return run
+
+
+def merging(jobs: tuple[Job, ...]) -> Step:
+    """Takes packets into the state of the shard's job."""
+
+    def step(shard: int, rows: list[dict[str, Any]], pieces: Pieces, ended: bool) -> Iterator[dict[str, Any]]:
+        packets = [Packet(**{name: row[name] for name in Packet._fields}) for row in rows]
+        return merge(job_of(jobs, shard), packets, pieces, ended)
+
+    return step
 
 
 def job_of(jobs: tuple[Job, ...], shard: int) -> Job:
     """The job that a shard works for."""
     return next(job for job in jobs if shard in job.shards)
-
-
-def _packet(row: dict[str, Any]) -> Packet:
-    return Packet(**{name: row[name] for name in Packet._fields})
 
 
 def answer_schema(jobs: tuple[Job, ...], several: bool) -> pa.Schema:

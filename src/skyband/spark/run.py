@@ -16,7 +16,7 @@ from skyband.expressions import find_column
 from skyband.layout import Layout
 from skyband.queries import Query, TopK, TopKIncomplete
 from skyband.spark.job import Emit, Job, shard_names
-from skyband.spark.operator import Merger, answer_schema, merge_all, unpacker
+from skyband.spark.operator import Operator, answer_schema, at_once, merging, unpacker
 from skyband.spark.pack import PACKED, packer
 from skyband.spark.session import configure
 from skyband.spark.shard import COUNTS, MERGED
@@ -72,9 +72,9 @@ def run(
     merged = from_arrow_schema(MERGED)
     if df.isStreaming:
         mode = "Update" if emit == "latest" else "Append"
-        answers = packed.transformWithState(Merger(jobs), merged, outputMode=mode, timeMode="None")
+        answers = packed.transformWithState(Operator(merging(jobs), MERGED), merged, outputMode=mode, timeMode="None")
     else:
-        answers = packed.applyInArrow(merge_all(jobs), merged)
+        answers = packed.applyInArrow(at_once(merging(jobs), MERGED), merged)
     answers = answers.observe(METRICS, *(total(name).alias(name) for name in COUNTS))
     try:
         schema = from_arrow_schema(answer_schema(jobs, several), prefer_timestamp_ntz=True)
