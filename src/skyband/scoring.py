@@ -205,8 +205,8 @@ class Item(_Compiled):
         return self.source.spark_sql(schema, widen=False)
 
 
-def compile_order(order_by: OrderBy) -> Score:
-    """Reads ``order_by``.
+def compile_order(order_by: OrderBy, sides: tuple[str, ...] = ()) -> Score:
+    """Reads ``order_by``; for ``sides`` see :class:`skyband.expressions.Expression`.
 
     >>> score = compile_order("abs(x - 0.5) * weight DESC")
     >>> score.sql, score.columns, score.descending
@@ -214,24 +214,26 @@ def compile_order(order_by: OrderBy) -> Score:
     """
     if isinstance(order_by, str):
         text, direction = split_order(order_by)
-        source = Expression(text, f"order_by={order_by!r}")
+        source = Expression(text, f"order_by={order_by!r}", sides)
         return Score(direction == "DESC", source.columns, source.sql, source)
     function, direction = split_order(order_by)
     return Score(direction == "DESC", None, None, function)
 
 
-def compile_condition(where: str) -> Condition:
+def compile_condition(where: str, sides: tuple[str, ...] = ()) -> Condition:
     """Reads ``where``."""
     if not isinstance(where, str):
         raise QueryError(f'where={where!r} must be an SQL condition such as "price > 10"')
-    return Condition(Expression(where, f"where={where!r}"))
+    return Condition(Expression(where, f"where={where!r}", sides))
 
 
-def compile_item(text: str) -> Item:
+def compile_item(text: str, sides: tuple[str, ...] = ()) -> Item:
     """Reads one of ``select``: a column (in double quotes if its name is no plain word), or ``expression AS name``.
 
     >>> [compile_item(text).name for text in ("price", '"odd name"', "price * 2 AS twice")]
     ['price', 'odd name', 'twice']
+    >>> compile_item("a.price", ("a", "b")).name
+    'a_price'
     """
     label = f"select={text!r}"
     tokens = _tokens(text, label)
@@ -239,11 +241,11 @@ def compile_item(text: str) -> Item:
     if len(tokens) > 2 and tokens[-2].token_type == TokenType.ALIAS:
         name = tokens[-1].text
         text = text[: tokens[-2].start]
-    source = Expression(text, label)
+    source = Expression(text, label, sides)
     if name is None:
         if not isinstance(source.tree, exp.Column):
             raise QueryError(f"{label} needs a name: write {text} AS name")
-        name = source.tree.name
+        name = f"{source.tree.table.lower()}_{source.tree.name}" if sides else source.tree.name
     return Item(source, name)
 
 

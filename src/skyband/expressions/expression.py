@@ -42,11 +42,12 @@ class Expression:
     Args:
         text: the SQL text.
         label: how errors refer to it: the field, and what was given.
+        sides: the names of the rows it is over, where there are several: ``a.x`` is then the column called "a.x".
     """
 
-    def __init__(self, text: str, label: str) -> None:
+    def __init__(self, text: str, label: str, sides: tuple[str, ...] = ()) -> None:
         self.label = label
-        self.tree = parse(text, label)
+        self.tree = parse(text, label, sides)
         # In the order in which they are written, each once.
         columns = self.tree.find_all(exp.Column, bfs=False)
         self.references = tuple(dict.fromkeys(reference(column) for column in columns))

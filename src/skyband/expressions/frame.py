@@ -43,7 +43,9 @@ CASTS: dict[str, tuple[Any, float]] = {
 
 
 def reference(column: exp.Expr) -> Reference:
-    return column.name, bool(column.this.args.get("quoted"))
+    side = column.args.get("table")
+    name = f"{side.name.lower()}.{column.name}" if side else column.name
+    return name, bool(column.this.args.get("quoted"))
 
 
 class Frame:

@@ -32,12 +32,17 @@ _MORE_ARGUMENTS: dict[type[exp.Expr], set[str]] = {
 }
 
 
-def parse(text: str, label: str) -> exp.Expr:
-    """The tree of an expression; :class:`QueryError` for what is none, or uses what is not allowed."""
+def parse(text: str, label: str, sides: tuple[str, ...] = ()) -> exp.Expr:
+    """The tree of an expression; :class:`QueryError` for what is none, or uses what is not allowed.
+
+    ``sides`` are the names of the rows that it is over, one of which then stands before every column, with a dot.
+    """
     try:
         tree: exp.Expr = sqlglot.parse_one(text, into=exp.Condition)
         for node in tree.walk():
             _check(node)
+            if isinstance(node, exp.Column):
+                _check_side(node, sides)
     except RecursionError:
         raise QueryError(f"{label} is nested too deeply") from None
     except SqlglotError as error:
@@ -61,9 +66,15 @@ def _check(node: exp.Expr) -> None:
         raise QueryError(f"{node.sql()}: {wrong}")
 
 
+def _check_side(node: exp.Column, sides: tuple[str, ...]) -> None:
+    if not sides and node.table:
+        raise QueryError(f"{node.sql()}: a name with a dot is not allowed; write the column's name alone, in double "
+                         "quotes if the dot is in it")  # fmt: skip
+    if sides and (node.table.lower() not in sides or node.args.get("db")):
+        raise QueryError(f"{node.sql()}: say whose column it is: {' or '.join(f'{s}.{node.name}' for s in sides)}")
+
+
 def _column(node: exp.Expr) -> str | None:
-    if node.args.get("table"):
-        return "a name with a dot is not allowed; write the column's name alone, in double quotes if the dot is in it"
     if node.this.args.get("quoted") or re.fullmatch(r"[^\W\d]\w*", node.name):
         return None
     return f'write the name of this column in double quotes, "{node.name}"'
