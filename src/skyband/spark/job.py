@@ -54,6 +54,11 @@ class Job:
         """Whether several shards work on one ranking (see :mod:`skyband.spark.spread`)."""
         return self.groups > 1
 
+    @property
+    def rounds(self) -> bool:
+        """Whether the shards have to ask each other (see :mod:`skyband.spark.rounds`)."""
+        return self.spread and self.query.family == "dominating"
+
     def places(self, part: int) -> list[tuple[int, int]]:
         """The shards, and in each the chunk, that rows of a piece (or of a group, if spread) go to."""
         if not self.spread:

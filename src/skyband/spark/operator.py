@@ -12,7 +12,8 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from skyband.spark.job import TIE, TIME, Job, prepare
-from skyband.spark.shard import Packet, Pieces, merge
+from skyband.spark.rounds import summed
+from skyband.spark.shard import Packet, Pieces, Step, merge
 from skyband.spark.spread import gathered
 
 
@@ -43,10 +44,6 @@ class StoredPieces:
 
     def drop(self, chunk: int) -> None:
         self._pieces.removeKey((chunk,))
-
-
-Step = Callable[[int, list[dict[str, Any]], Pieces, bool], Iterator[dict[str, Any]]]
-"""What a stateful operator does with the rows of a shard: (shard, rows, its state, whether the stream has ended)."""
 
 
 class Operator(StatefulProcessor):
@@ -102,8 +99,7 @@ def merging(jobs: tuple[Job, ...]) -> Step:
     """Takes packets into the state of the shard's job."""
 
     def step(shard: int, rows: list[dict[str, Any]], pieces: Pieces, ended: bool) -> Iterator[dict[str, Any]]:
-        packets = [Packet(**{name: row[name] for name in Packet._fields}) for row in rows]
-        return merge(job_of(jobs, shard), packets, pieces, ended)
+        return merge(job_of(jobs, shard), list(map(Packet.of, rows)), pieces, ended)
 
     return step
 
@@ -142,6 +138,7 @@ def unpacker(jobs: tuple[Job, ...], several: bool) -> Callable[[Iterable[pa.Reco
                     yield from written(job, table)
         for job, tables in told.items():
             prepared = prepare(job)
+            tables = [summed(tables)] if job.rounds else tables
             yield from written(job, gathered(prepared.query, prepared.layout, tables, TIME, TIE))
 
     return run

@@ -18,8 +18,9 @@ from skyband.queries import Query, TopK, TopKIncomplete
 from skyband.spark.job import Emit, Job, shard_names
 from skyband.spark.operator import Operator, answer_schema, at_once, merging, unpacker
 from skyband.spark.pack import PACKED, packer
+from skyband.spark.rounds import PROPOSED, counting, proposing
 from skyband.spark.session import configure
-from skyband.spark.shard import COUNTS, MERGED
+from skyband.spark.shard import COUNTS, MERGED, Step
 from skyband.spark.spread import SPREAD, cells
 
 METRICS = "skyband"
@@ -68,13 +69,13 @@ def run(
     for topk in topks:
         _check(topk, emit)
     jobs, prepared = _Inputs(df, emit, arrival).jobs(_named(topks) if several else topks, shards, chunks or CHUNKS)
-    packed = prepared.mapInArrow(packer(jobs, _task), from_arrow_schema(PACKED)).groupBy("shard")
-    merged = from_arrow_schema(MERGED)
-    if df.isStreaming:
-        mode = "Update" if emit == "latest" else "Append"
-        answers = packed.transformWithState(Operator(merging(jobs), MERGED), merged, outputMode=mode, timeMode="None")
+    packed = prepared.mapInArrow(packer(jobs, _task), from_arrow_schema(PACKED))
+    mode = "Update" if emit == "latest" else "Append"
+    if jobs[0].rounds:
+        proposed = _stateful(packed, proposing(jobs[0]), PROPOSED, mode)
+        answers = _stateful(proposed, counting(jobs[0]), MERGED, mode)
     else:
-        answers = packed.applyInArrow(at_once(merging(jobs), MERGED), merged)
+        answers = _stateful(packed, merging(jobs), MERGED, mode)
     answers = answers.observe(METRICS, *(total(name).alias(name) for name in COUNTS))
     try:
         schema = from_arrow_schema(answer_schema(jobs, several), prefer_timestamp_ntz=True)
@@ -85,6 +86,14 @@ def run(
     if any(job.spread for job in jobs):  # what the cells of one ranking tell must meet
         answers = answers.repartition(1)
     return answers.mapInArrow(unpacker(jobs, several), schema)
+
+
+def _stateful(df: DataFrame, step: Step, schema: pa.Schema, mode: str) -> DataFrame:
+    """A step over the rows of each shard, with a state where there is a stream."""
+    shards, rows = df.groupBy("shard"), from_arrow_schema(schema)
+    if df.isStreaming:
+        return shards.transformWithState(Operator(step, schema), rows, outputMode=mode, timeMode="None")
+    return shards.applyInArrow(at_once(step, schema), rows)
 
 
 def _task() -> int:
@@ -135,7 +144,7 @@ class _Inputs:
             shards = int(self.df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
         if shards < 1 or chunks < 1:
             raise QueryError(f"shards={shards}, chunks={chunks}: both must be at least 1")
-        groups = [shards if self._spreads(query) else 1 for query in queries]
+        groups = [shards if self._spreads(query, len(queries) == 1) else 1 for query in queries]
         counts = [shards if query.partition_by else len(cells(query.family, some))
                   for query, some in zip(queries, groups, strict=True)]  # fmt: skip
         names = iter(shard_names(sum(counts)))
@@ -146,11 +155,11 @@ class _Inputs:
         df = self.df if self.condition is None else self.df.where(self.condition)
         return jobs, df.select(*(column.alias(name) for name, column in self.columns.items()))
 
-    def _spreads(self, query: Query) -> bool:
+    def _spreads(self, query: Query, alone: bool) -> bool:
         """Whether several shards can work on the ranking: its windows close at the same moment in all of them."""
         window = query.window
-        return (query.family in SPREAD and window.time and window.hopping and not query.partition_by
-                and self.emit != "latest")  # fmt: skip
+        hops = window.time and window.hopping and self.emit != "latest" and not query.partition_by
+        return hops and query.family in SPREAD and (alone or query.family != "dominating")
 
     def _job(self, query: Query, shards: tuple[int, ...], chunks: int, groups: int, alone: bool) -> Job:
         for name in query.partition_by:

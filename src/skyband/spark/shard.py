@@ -1,7 +1,7 @@
 """All pieces of the state that one task holds, and what a micro-batch does to them."""
 
 import time as clock
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -34,6 +34,10 @@ class Pieces(Protocol):
     def drop(self, chunk: int) -> None: ...
 
 
+Step = Callable[[int, list[dict[str, Any]], Pieces, bool], Iterator[dict[str, Any]]]
+"""What a stateful operator does with the rows of a shard: (shard, rows, its state, whether the stream has ended)."""
+
+
 class Packet(NamedTuple):
     """A row of the first stage."""
 
@@ -45,6 +49,10 @@ class Packet(NamedTuple):
     seen: int
     invalid: int
     ms: float
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> "Packet":
+        return cls(**{name: row[name] for name in cls._fields})
 
 
 class Piece(NamedTuple):
@@ -82,7 +90,7 @@ def merge(job: Job, packets: list[Packet], store: Pieces, ended: bool = False) -
     start = clock.perf_counter()
     head = Head(job, store.head())
     before, head.newest = head.newest, max([head.newest, *(packet.newest for packet in packets)])
-    coming = _by_chunk(packets)
+    coming = by_chunk(packets)
     late = _late(job, packets, before)
     due = [number for number, piece in head.pieces.items() if ended or piece.due <= head.newest]
     for number in sorted({*coming, *due}):
@@ -137,7 +145,7 @@ def _keep(head: Head, store: Pieces, number: int, piece: Chunk) -> None:
     head.pieces[number] = Piece(piece.candidates, len(blob), piece.due(head.newest))
 
 
-def _by_chunk(packets: list[Packet]) -> dict[int, tuple[pa.Table | None, pa.Table | None]]:
+def by_chunk(packets: list[Packet]) -> dict[int, tuple[pa.Table | None, pa.Table | None]]:
     """Rows and counts for each piece, in the order of the packets."""
     parts: dict[int, tuple[list[pa.Table], list[pa.Table]]] = {}
     for packet in sorted(packets, key=lambda packet: packet.order):

@@ -13,11 +13,12 @@ import pyarrow as pa
 
 from skyband.algorithm import Floats, Ints
 from skyband.keys import Keys
-from skyband.layout import SIDES, Layout, Written
+from skyband.layout import Layout, Written
 from skyband.queries import Query
+from skyband.queries.paired import SIDES
 from skyband.spark.ties import in_order
 
-SPREAD = frozenset({"pairs", "incomplete"})  # the families whose rankings can be spread
+SPREAD = frozenset({"pairs", "incomplete", "dominating"})  # the families whose rankings can be spread
 END, GOODNESS = "_skyband_end", "_skyband_goodness"  # columns of what a cell tells
 
 
