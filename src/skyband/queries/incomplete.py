@@ -1,48 +1,73 @@
 """Objects assembled from several streams, each of which tells only a part."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skyband import scoring
+from skyband.errors import QueryError
 from skyband.expressions import find_column
-from skyband.measures import Measure, Measured
-from skyband.queries.base import Query, Ties
+from skyband.measures import Floats, Measure, Measured
+from skyband.queries.base import Query, Ties, names
 from skyband.windows import Window
 
 Aggregate = Literal["sum", "count", "mean", "max", "min", "product"]
+Occurrences = Literal["once", "many"]
+
+AGGREGATES = ("sum", "count", "mean", "max", "min", "product")
+ADDITIVE = ("sum", "count", "mean")  # an absent stream adds nothing
+LARGEST = 1e300  # larger amounts are left out: with them a sum could leave the range of a double
 
 
 @dataclass(frozen=True)
 class TopKIncomplete(Query):
     """The k objects with the largest totals, though every stream reports only a part of each object.
 
+    A row tells the value of one object in one stream. An object is ranked while at least one of its rows is in the
+    window; its score is a monotone aggregate of what its streams say now. A stream that says nothing about it counts
+    as the smallest value: nothing for a sum, count or mean, ``bounds[0]`` (0 unless declared) for the others.
+
     Args:
         k: how many.
-        id: the column that names the object.
+        id: the column that names the object; it is the one column of the answer beside the score.
         window: see :func:`skyband.last`.
         stream: the column that names the stream; None: there is only one.
         value: the column (or an SQL expression) that holds the amount; None: each row counts for 1.
-        aggregate: how the parts that are valid now make up the score.
+        aggregate: how the values of the streams make up the score: ``"sum"``, ``"count"``, ``"mean"`` (over all
+            ``streams``), ``"max"``, ``"min"``, ``"product"``; or a function of an array (a row for each object, a
+            column for each stream, in the order of ``streams``) that returns their scores. Handing over a function
+            declares it monotone: it never falls when a value rises.
         occurrences: ``"once"``: of each stream only the newest value of an object counts; ``"many"``: the amounts of a
-            stream add up.
-        weights: of the streams, for a weighted sum; 1 where none is given.
+            stream add up. By default ``"many"`` if there is one stream only, else ``"once"``.
+        streams: how many streams there are, or their names (rows of others are then invalid). Mean, min, product and
+            functions need it.
+        weights: factors of the streams by name, for a weighted sum or mean; 1 where none is given.
+        bounds: the smallest and the largest value a row may have; rows outside are invalid. With a sum, count or mean
+            the smallest must be 0.
+        most: a promise: as long as an object is in the window, no stream sends more than this many rows about it.
+            ``"eaa"`` needs it (and ``bounds`` and ``streams``) to tell who cannot reach the top k any more.
+        select: the id, or None for the same.
         partition_by, where, ties, error, algorithm, name: as in :class:`TopK`.
     """
 
     family: ClassVar[str] = "incomplete"
+    functions: ClassVar[tuple[str, ...]] = ("aggregate",)
 
     k: int
     id: str
     window: Window
     stream: str | None = None
     value: str | None = None
-    aggregate: Aggregate = "sum"
-    occurrences: Literal["once", "many"] = "once"
+    aggregate: Aggregate | Callable[[Floats], Floats] = "sum"
+    occurrences: Occurrences | None = None
+    streams: int | tuple[str, ...] | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
+    bounds: tuple[float, float] | None = None
+    most: int | None = None
     partition_by: tuple[str, ...] = ()
     where: str | None = None
     select: tuple[str, ...] | None = None
@@ -53,28 +78,143 @@ class TopKIncomplete(Query):
 
     def __post_init__(self) -> None:
         self.check()
+        for column in ("id", "stream", "value"):
+            given = getattr(self, column)
+            if not (isinstance(given, str) and given) and (given is not None or column == "id"):
+                raise QueryError(f"{column}={given!r} must be a column name")
+        if self.value is not None:
+            scoring.compile_order(self.value)
+        if self.select not in (None, (self.id,)):
+            raise QueryError(f"select={self.select!r}: an object is assembled from many rows, so its id is all that "
+                             f"the answer can show; leave select out or give select=({self.id!r},)")  # fmt: skip
+        if self.occurrences not in (None, "once", "many"):
+            raise QueryError(f'occurrences={self.occurrences!r} is unknown; it is "once" or "many"')
+        if self.occurrences is None:
+            object.__setattr__(self, "occurrences", "many" if self.stream is None else "once")
+        self._check_streams()
+        self._check_aggregate()
+        self._check_bounds()
 
     def measure(self) -> Measure:
-        return AmountMeasure(self.id, self.stream, self.value)
+        return AmountMeasure(self)
 
     def items(self, columns: Sequence[str]) -> list[scoring.Item]:
         return [scoring.compile_item(scoring.quoted(self.id))]
 
     def describe(self) -> str:
-        return f"top {self.k} {self.id} by {self.aggregate} of {self.value or 'rows'}"
+        how = self.aggregate if isinstance(self.aggregate, str) else "a Python function"
+        parts = f", {self.occurrences} per {self.stream}" if self.stream else ""
+        return f"top {self.k} {self.id} by {'weighted ' if self.weights else ''}{how} of {self.value or 'rows'}{parts}"
+
+    @property
+    def width(self) -> int | None:
+        """How many streams there are, if that is known."""
+        if self.stream is None:
+            return 1
+        return len(self.streams) if isinstance(self.streams, tuple) else self.streams
+
+    @property
+    def low(self) -> float:
+        """What a stream that says nothing about an object counts for."""
+        return 0.0 if self.bounds is None or self.aggregate in ADDITIVE else self.bounds[0]
+
+    def _check_streams(self) -> None:
+        given: Any = self.streams
+        if given is not None and self.stream is None:
+            raise QueryError(f"streams={given!r} has no meaning without stream=, the column that names the stream")
+        if isinstance(given, bool) or (hasattr(given, "__index__") and int(given) < 1):
+            raise QueryError(f"streams={given!r} must be a number of streams, at least 1, or their names")
+        if hasattr(given, "__index__"):
+            object.__setattr__(self, "streams", int(given))
+        elif given is not None:
+            listed = given if isinstance(given, str) or not isinstance(given, Sequence) else tuple(map(str, given))
+            object.__setattr__(self, "streams", names(listed, "streams"))
+        if not isinstance(self.weights, Mapping):
+            raise QueryError(f"weights={self.weights!r} must be a mapping from the names of streams to numbers")
+        object.__setattr__(self, "weights", {str(name): weight for name, weight in self.weights.items()})
+        for name, weight in self.weights.items():
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= LARGEST:
+                raise QueryError(f"weights: {name!r} has {weight!r}; a weight is a number, at least 0")
+            if isinstance(self.streams, tuple) and name not in self.streams:
+                raise QueryError(f"weights: {name!r} is none of the streams {', '.join(self.streams)}")
+        if self.weights and (self.stream is None or self.aggregate not in ("sum", "mean")):
+            raise QueryError(f"weights={self.weights!r} go with stream= and aggregate='sum' or 'mean', not with "
+                             f"aggregate={self.aggregate!r}")  # fmt: skip
+
+    def _check_aggregate(self) -> None:
+        if not callable(self.aggregate) and self.aggregate not in AGGREGATES:
+            raise QueryError(f"aggregate={self.aggregate!r} is unknown; it is one of {', '.join(AGGREGATES)}, or a "
+                             "monotone function of an array with a column for each stream")  # fmt: skip
+        if self.width is None and self.aggregate not in ("sum", "count", "max"):
+            raise QueryError(f"aggregate={self.aggregate!r} needs streams=, the number of streams or their names: "
+                             "a stream that says nothing about an object counts too")  # fmt: skip
+        if callable(self.aggregate) and self.stream is not None and not isinstance(self.streams, tuple):
+            raise QueryError("a function for aggregate needs the names of the streams, in the order of its columns: "
+                             f"streams=(...), not {self.streams!r}")  # fmt: skip
+
+    def _check_bounds(self) -> None:
+        most: Any = self.most
+        if most is not None and (isinstance(most, bool) or not hasattr(most, "__index__") or int(most) < 1):
+            raise QueryError(f"most={most!r} must be a whole number, at least 1")
+        if self.bounds is None:
+            return
+        pair: Any = self.bounds
+        plain = isinstance(pair, Sequence) and len(pair) == 2 and all(
+            isinstance(end, int | float) and not isinstance(end, bool) and abs(end) <= LARGEST for end in pair
+        )  # fmt: skip
+        if not plain or not pair[0] < pair[1]:
+            raise QueryError(f"bounds={pair!r} must be the smallest and the largest value, for instance (0, 1)")
+        object.__setattr__(self, "bounds", (float(pair[0]), float(pair[1])))
+        if self.aggregate in ADDITIVE and pair[0] != 0:
+            raise QueryError(f"bounds={pair!r}: with {self.aggregate!r} an absent stream adds nothing, so the smallest "
+                             f"value must be 0; shift the values: value='{self.value} - {pair[0]}'")  # fmt: skip
+        if self.aggregate == "product" and pair[0] < 0:
+            raise QueryError(f"bounds={pair!r}: a product is monotone only for values from 0 on")
 
 
 class AmountMeasure(Measure):
-    """An amount for each row; tags: the object and the stream."""
+    """An amount for each row, with its stream's weight in it; tags: the object (in its partition), and the stream.
 
-    def __init__(self, id: str, stream: str | None, value: str | None) -> None:
-        self.tags = ((id,), *(((stream,),) if stream else ()))
-        self.value = None if value is None else scoring.compile_order(value)
+    Where the streams are named, the place of a row's stream among them is the one column of ``values`` instead.
+    """
+
+    def __init__(self, query: TopKIncomplete) -> None:
+        self.query = query
+        self.named = isinstance(query.streams, tuple)
+        objects = tuple(dict.fromkeys((*query.partition_by, query.id)))
+        self.tags = (objects, *(((query.stream,),) if query.stream and not self.named else ()))
+        self.value = None if query.value is None else scoring.compile_order(query.value)
 
     def evaluate(self, table: pa.Table) -> Measured:
-        score = np.ones(table.num_rows) if self.value is None else self.value.evaluate(table)
-        return Measured(score, np.empty((score.size, 0)))
+        query = self.query
+        amount = np.ones(table.num_rows) if self.value is None else self.value.evaluate(table)
+        good = np.abs(amount) <= LARGEST  # false for NaN
+        if query.bounds is not None:
+            good &= (amount >= query.bounds[0]) & (amount <= query.bounds[1])
+        elif query.aggregate == "product":
+            good &= amount >= 0
+        values = np.empty((amount.size, 0))
+        if query.aggregate == "count":
+            amount = np.ones(amount.size)
+        if self.named:
+            place = self._places(table, cast(tuple[str, ...], query.streams))
+            good &= place >= 0
+            values = place.astype(np.float64)[:, None]
+        if query.weights:
+            place = self._places(table, tuple(query.weights))
+            amount = amount * np.array([*query.weights.values(), 1.0])[place]  # -1, no weight given, is the last: 1
+        return Measured(np.where(good, amount, np.nan), values)
 
     def needs(self, names: Sequence[str]) -> tuple[str, ...]:
-        tags = [find_column(name, names) for group in self.tags for name in group]
-        return tuple(dict.fromkeys([*(self.value.needs(names) if self.value else ()), *tags]))
+        found = [find_column(name, names) for group in self.tags for name in group]
+        found += [find_column(self.query.stream, names)] if self.query.stream else []
+        return tuple(dict.fromkeys([*(self.value.needs(names) if self.value else ()), *found]))
+
+    def _places(self, table: pa.Table, listed: tuple[str, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Where the stream of each row stands in a list of names; -1: nowhere."""
+        assert self.query.stream is not None
+        column = table.column(find_column(self.query.stream, table.column_names))
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        text = column.cast(kind).cast(pa.string())
+        found = pc.index_in(text, value_set=pa.array(listed, pa.string()))
+        return np.asarray(pc.fill_null(found, -1), np.int64)

@@ -1,0 +1,1 @@
+"""Loops for objects assembled from several streams."""

@@ -1,0 +1,44 @@
+"""The k best of many, without sorting them all."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from skyband.kernels.order import better
+from skyband.kernels.sorting import by_rank
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@njit(cache=True)
+def k_best(score: Floats, time: Ints, number: Ints, k: int, ties: bool) -> Ints:
+    """Indices of the k best (and of all that tie with the k-th if ``ties``), best first."""
+    if score.size <= k:
+        return by_rank(score, time, number)
+    heap = np.arange(k)  # the worst on top
+    for i in range(k // 2 - 1, -1, -1):
+        _sift(heap, i, score, time, number)
+    for i in range(k, score.size):
+        root = heap[0]
+        if better(score[i], time[i], number[i], score[root], time[root], number[root]):
+            heap[0] = i
+            _sift(heap, 0, score, time, number)
+    if ties:
+        heap = np.flatnonzero(score >= score[heap[0]])
+    return heap[by_rank(score[heap], time[heap], number[heap])]
+
+
+@njit(cache=True)
+def _sift(heap: Ints, i: int, score: Floats, time: Ints, number: Ints) -> None:
+    while True:
+        worst = i
+        for child in (2 * i + 1, 2 * i + 2):
+            if child < heap.size:
+                a, b = heap[worst], heap[child]
+                if better(score[a], time[a], number[a], score[b], time[b], number[b]):
+                    worst = child
+        if worst == i:
+            return
+        heap[i], heap[worst] = heap[worst], heap[i]
+        i = worst
