@@ -17,6 +17,13 @@ Ties = Literal["newest", "all"]
 _ALGORITHM = re.compile(r"^\s*([a-z]\w*)\s*(?:\((.*)\))?\s*$")
 
 
+class Fixed(dict[str, Any]):
+    """A field that maps names to values: like the query it is part of, it does not change and can be hashed."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self.items()))
+
+
 class Query(ABC):
     """A continuous query; a frozen dataclass with at least these fields.
 

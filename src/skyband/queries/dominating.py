@@ -10,7 +10,7 @@ import pyarrow as pa
 from skyband import scoring
 from skyband.errors import QueryError
 from skyband.measures import Measure, Measured
-from skyband.queries.base import Query, Ties
+from skyband.queries.base import Fixed, Query, Ties
 from skyband.windows import Window
 
 
@@ -48,7 +48,7 @@ class TopKDominating(Query):
         self.check()
         if not isinstance(self.dimensions, Mapping) or not self.dimensions:
             raise QueryError(f'dimensions={self.dimensions!r} must map columns to "min" or "max"')
-        object.__setattr__(self, "dimensions", dict(self.dimensions))
+        object.__setattr__(self, "dimensions", Fixed(self.dimensions))
         for column, sense in self.dimensions.items():
             if sense not in ("min", "max"):
                 raise QueryError(f'dimensions: {column!r} is {sense!r}; it must be "min" or "max"')

@@ -12,7 +12,7 @@ from skyband import scoring
 from skyband.errors import QueryError
 from skyband.expressions import find_column
 from skyband.measures import Floats, Measure, Measured
-from skyband.queries.base import Query, Ties, names
+from skyband.queries.base import Fixed, Query, Ties, names
 from skyband.windows import Window
 
 Aggregate = Literal["sum", "count", "mean", "max", "min", "product"]
@@ -131,7 +131,7 @@ class TopKIncomplete(Query):
             object.__setattr__(self, "streams", names(listed, "streams"))
         if not isinstance(self.weights, Mapping):
             raise QueryError(f"weights={self.weights!r} must be a mapping from the names of streams to numbers")
-        object.__setattr__(self, "weights", {str(name): weight for name, weight in self.weights.items()})
+        object.__setattr__(self, "weights", Fixed({str(name): weight for name, weight in self.weights.items()}))
         for name, weight in self.weights.items():
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= LARGEST:
                 raise QueryError(f"weights: {name!r} has {weight!r}; a weight is a number, at least 0")

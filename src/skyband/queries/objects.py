@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from skyband import scoring
 from skyband.measures import Measure, ScoreMeasure
-from skyband.queries.base import Query, Ties
+from skyband.queries.base import Fixed, Query, Ties
 from skyband.windows import Window
 
 
@@ -103,6 +103,8 @@ class Nearest(Query):
 
     def __post_init__(self) -> None:
         self.lower()
+        object.__setattr__(self, "to", Fixed(self.to))
+        object.__setattr__(self, "weights", Fixed(self.weights))
 
     def lower(self) -> TopK:
         """The object query this one stands for."""
