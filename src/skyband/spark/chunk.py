@@ -35,6 +35,7 @@ class Chunk(ABC):
         self.query = self.prepared.query
         self.window = self.query.window
         self.late = 0  # rows of the batch just taken in that came too late
+        self.former = job  # the job that saved the state
 
     @abstractmethod
     def take_in(self, arrived: Arrived) -> pa.Table:
@@ -53,7 +54,8 @@ class Chunk(ABC):
     def save(self) -> bytes: ...
 
     @abstractmethod
-    def restore(self, meta: dict[str, Any], arrays: Arrays) -> None: ...
+    def restore(self, meta: dict[str, Any], arrays: Arrays, former: Job) -> None:
+        """Take back what ``former`` saved: this job, or one whose state holds what this one needs."""
 
     def _watermark(self, newest: int) -> int:
         return newest - (self.window.late or 0)
@@ -64,16 +66,17 @@ class Chunk(ABC):
         return (newest - late) // self.window.slide * self.window.slide + self.window.slide + late
 
     def _moved(self, arrived: Arrived) -> bool:
-        """Whether another hopping window is the present one now, for all partitions."""
+        """Whether the present window of all partitions is another one now, or wanted otherwise."""
         window = self.window
+        if self.former is not self.job:
+            return True
         return window.time and window.hopping and arrived.newest // window.slide != arrived.before // window.slide
 
 
 def latest(
-    event: Rankings, keys: Keys | None, touched: Ints, layout: Layout, columns: Callable[[Ints], pa.Table]
+    event: Rankings, keys: Keys | None, touched: Ints, layout: Layout, k: int, columns: Callable[[Ints], pa.Table]
 ) -> pa.Table:
     """The rankings of the partitions ``touched``, exactly k ranks each; those that do not exist have no score."""
-    k = layout.query.k
     size = np.diff(event.offset)
     names = None if keys is None else keys.rows.take(pa.array(np.repeat(event.key, size)))
     table = layout.snapshot(Written(event.end, names, size, event.number, event.score), columns(event.number))

@@ -10,7 +10,7 @@ from skyband.algorithm import NO_CHANGES, NO_RANKINGS
 from skyband.layout import Layout, Written, beside
 from skyband.measures import Measure
 from skyband.plan import Plan, plan_for
-from skyband.queries import Query, TopK
+from skyband.queries import Query, TopK, TopKPairs
 from skyband.spark.spread import Local, cells
 
 Emit = Literal["final", "changes", "latest"]
@@ -54,6 +54,10 @@ class Job:
         """Whether several shards work on one ranking (see :mod:`skyband.spark.spread`)."""
         return self.groups > 1
 
+    def crosses(self, shard: int) -> bool:
+        """Whether a shard pairs the rows of two groups with each other, and not within a group."""
+        return self.spread and len(cells(self.query.family, self.groups)[self.shards.index(shard)]) > 1
+
     @property
     def rounds(self) -> bool:
         """Whether the shards have to ask each other (see :mod:`skyband.spark.rounds`)."""
@@ -90,6 +94,7 @@ class Prepared(NamedTuple):
     query: Query  # over rows that carry their position and, for objects, their score
     measure: Measure  # of the user's query
     plan: Plan
+    across: Plan  # of a shard that pairs the rows of two groups
     layout: Layout
     local: Layout  # of what a shard tells: the answer itself, unless others work on the same ranking
     travelling: pa.Schema
@@ -108,10 +113,13 @@ def prepare(job: Job) -> Prepared:
     placed = query.but(**changes)
     own = pa.schema([(SCORE, pa.float64()), (TIME, job.kind or pa.int64()), (TIE, pa.int64())])
     layout = Layout(placed, pa.schema([*job.schema, *own]), job.schema.names)
-    travelling = pa.schema([*job.schema, *own.set(1, pa.field(TIME, pa.int64()))])
+    group = [pa.field(job.part, pa.int32())] if job.spread and job.part else []
+    travelling = pa.schema([*job.schema, *group, *own.set(1, pa.field(TIME, pa.int64()))])
     local = Local(placed, travelling) if job.spread else layout
-    answer, plan = _answer_schema(job, layout), plan_for((placed,))
-    return Prepared(placed, query.measure(), plan, layout, local, travelling, answer)
+    plan = across = plan_for((placed,))
+    if job.spread and isinstance(placed, TopKPairs):
+        across = plan_for((placed.but(different=(*(placed.different or ()), job.part)),))
+    return Prepared(placed, query.measure(), plan, across, layout, local, travelling, _answer_schema(job, layout))
 
 
 def _answer_schema(job: Job, layout: Layout) -> pa.Schema:

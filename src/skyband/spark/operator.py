@@ -99,7 +99,7 @@ def merging(jobs: tuple[Job, ...]) -> Step:
     """Takes packets into the state of the shard's job."""
 
     def step(shard: int, rows: list[dict[str, Any]], pieces: Pieces, ended: bool) -> Iterator[dict[str, Any]]:
-        return merge(job_of(jobs, shard), list(map(Packet.of, rows)), pieces, ended)
+        return merge(job_of(jobs, shard), list(map(Packet.of, rows)), pieces, ended, shard)
 
     return step
 

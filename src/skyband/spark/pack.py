@@ -215,7 +215,7 @@ class Packer:
 
     def _send(self) -> Packets:
         """The rows, and in a pruned sequence the counts, of each piece of the state."""
-        rows = _split(self._travelling(self.kept[0]), self.job.part) if self.kept else {}
+        rows = _split(self._travelling(self.kept[0]), self.job.part, self.job.spread) if self.kept else {}
         counts: dict[int, pa.Table] = {}
         if self.job.sequence and self.counts:
             names = [*self.query.partition_by, *([self.job.part] if self.job.part else []), "__pane"]
@@ -276,14 +276,14 @@ def _total(counts: list[pa.Table], names: list[str]) -> pa.Table:
     return total.rename_columns([*names, *rest])
 
 
-def _split(table: pa.Table, part: str | None) -> dict[int, pa.Table]:
-    """The rows of each piece of the state, in their order, without the column that tells it."""
+def _split(table: pa.Table, part: str | None, keep: bool = False) -> dict[int, pa.Table]:
+    """The rows of each piece of the state, in their order, without the column that tells it unless it is to be kept."""
     if not table.num_rows:
         return {}
     if part is None:
         return {0: table}
     piece = integers(table, part)
-    table = table.drop_columns([part]).combine_chunks()
+    table = (table if keep else table.drop_columns([part])).combine_chunks()
     order = np.argsort(piece, kind="stable")
     cuts = np.flatnonzero(np.diff(piece[order])) + 1
     if not cuts.size:

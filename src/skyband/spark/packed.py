@@ -15,6 +15,7 @@ from skyband.pipeline import Pipeline
 from skyband.spark.chunk import Arrays, Arrived, Chunk, latest
 from skyband.spark.job import TIE, TIME, Job, prepare
 from skyband.spark.pack import integers
+from skyband.spark.takeover import between, objects_of
 from skyband.spark.ties import in_order
 
 
@@ -49,32 +50,44 @@ class Ordered(Intake):
 class Spelled(Pipeline):
     """A pipeline over rows that carry their position as a number, and that writes it as the user's column has it."""
 
-    def __init__(self, job: Job) -> None:
-        super().__init__(prepare(job).plan, Ordered)
+    def __init__(self, job: Job, across: bool = False) -> None:
+        super().__init__(prepare(job).across if across else prepare(job).plan, Ordered)
         self._layout = prepare(job).local
 
     def _lay_out(self, schema: pa.Schema) -> tuple[Layout, ...]:
         return (self._layout,)
 
-    def latest(self, touched: Ints) -> pa.Table:
-        """The ranking of some partitions as it stands."""
+    def inherit(self, other: "Spelled") -> pa.Table:
+        """Goes on where another query has stopped that wanted more; the changes from its answer to this one's."""
+        self.algorithm.update(objects_of(other.algorithm), other.intake.newest)
+        meta, arrays = other.save()
+        own = {f"algorithm.{name}": array for name, array in self.algorithm.arrays()}
+        self.restore(meta, {name: array for name, array in arrays.items() if not name.startswith("algorithm.")} | own)
+        before, after = (each.algorithm.result(each.queries[0], each.queries[0].k) for each in (other, self))
+        assert self.store is not None
+        (table,) = self._written([between(before, after)], self.store.table.slice(0, 0), self.intake.accepted)
+        return table
+
+    def latest(self, touched: Ints, k: int) -> pa.Table:
+        """The first k ranks of some partitions as they stand."""
         assert self.store is not None
         store, query = self.store, self.queries[0]
         event = self.algorithm.result(query, query.k)
         nothing = store.table.slice(0, 0)
-        return latest(event, self.intake.keys, touched, self._layout,
+        return latest(event, self.intake.keys, touched, self._layout, k,
                       lambda n: store.take(n, nothing, self.intake.accepted))  # fmt: skip
 
 
 class Packed(Chunk):
     """A whole pipeline, for every other kind of window and algorithm."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, across: bool = False) -> None:
         super().__init__(job)
-        self.pipeline = Spelled(job)
+        self.pipeline = Spelled(job, across)
         assert isinstance(self.pipeline.intake, Ordered)
         self.intake = self.pipeline.intake
         self.intake.waits = not job.latest
+        self.inherited: list[pa.Table] = []  # changes from the answer of a job that wanted more
         self.fields = self.prepared.travelling
         if self.window.time:
             self.fields = self.fields.set(self.fields.get_field_index(TIME), pa.field(TIME, pa.timestamp("us", "UTC")))
@@ -88,9 +101,8 @@ class Packed(Chunk):
         if self.window.time:  # over all shards and pieces
             self.intake.newest, self.intake.now = arrived.before, FOREVER if arrived.ended else arrived.newest
         (answer,) = self.pipeline.push(table)
-        if arrived.ended:
-            (rest,) = self.pipeline.flush()
-            answer = pa.concat_tables([answer, rest])
+        rest = self.pipeline.flush() if arrived.ended else []
+        answer = pa.concat_tables([*self.inherited, answer, *rest])
         self.late = self.intake.late - late
         return self._latest(arrived.newest, touched) if self.job.latest else answer
 
@@ -111,8 +123,14 @@ class Packed(Chunk):
     def save(self) -> bytes:
         return state.pack(*self.pipeline.save())
 
-    def restore(self, meta: dict[str, Any], arrays: Arrays) -> None:
-        self.pipeline.restore(meta, arrays)
+    def restore(self, meta: dict[str, Any], arrays: Arrays, former: Job) -> None:
+        self.former = former
+        if former is self.job or self.window.hopping:
+            self.pipeline.restore(meta, arrays)
+        else:
+            other = Spelled(former, across=False)
+            other.restore(meta, arrays)
+            self.inherited = [self.pipeline.inherit(other)]
 
     def _alive(self) -> pa.Table:
         """The partitions that hold something."""
@@ -124,5 +142,6 @@ class Packed(Chunk):
         if self.window.time and isinstance(algorithm, PerKey):
             algorithm.newest = newest  # over all shards: hopping windows are the same for all partitions
         if keys is None:
-            return self.pipeline.latest(np.zeros(1, np.int64))
-        return self.pipeline.latest(np.unique(np.concatenate([keys.encode(table) for table in tables])))
+            return self.pipeline.latest(np.zeros(1, np.int64), self.former.query.k)
+        touched = np.unique(np.concatenate([keys.encode(table) for table in tables]))
+        return self.pipeline.latest(touched, self.former.query.k)

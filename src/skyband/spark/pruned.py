@@ -60,7 +60,8 @@ class Pruned(Chunk):
         arrays |= {f"sequence.{n}": a for n, a in self.sequence.arrays().items()} if self.sequence else {}
         return state.pack({}, arrays)
 
-    def restore(self, meta: dict[str, Any], arrays: Arrays) -> None:
+    def restore(self, meta: dict[str, Any], arrays: Arrays, former: Job) -> None:
+        self.former = former
         self.algorithm.restore(_under("algorithm.", arrays))
         self.table = table_from_bytes(arrays["table"])
         if self.keys is not None:
@@ -134,7 +135,8 @@ class Pruned(Chunk):
         now = np.array([newest]) if self.sequence is None else self.sequence.highest
         self.algorithm.state = state._replace(newest=now)
         event = self.algorithm.result(self.query, self.query.k)
-        return latest(event, self.keys, touched, self.prepared.layout, lambda n: self.table.take(pa.array(n)))
+        return latest(event, self.keys, touched, self.prepared.layout, self.former.query.k,
+                      lambda n: self.table.take(pa.array(n)))  # fmt: skip
 
     def _forget(self) -> None:
         """Drops the columns of objects that are not held any more, and partitions that have none."""

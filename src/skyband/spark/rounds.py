@@ -19,8 +19,9 @@ from skyband.algorithm import FOREVER, Floats, Ints
 from skyband.dominating.points import dominated, k_skyband
 from skyband.spark.job import TIE, TIME, Job, prepare
 from skyband.spark.pack import integers
-from skyband.spark.shard import COUNTS, Packet, Pieces, Step, by_chunk, refuse_others
+from skyband.spark.shard import COUNTS, Packet, Pieces, Step, by_chunk
 from skyband.spark.spread import END, GOODNESS
+from skyband.spark.takeover import former
 from skyband.spark.ties import in_order
 from skyband.store import table_from_bytes, table_to_bytes
 from skyband.windows import Window
@@ -47,7 +48,7 @@ class Panes:
         self.newest, self.sizes = -FOREVER, dict[int, tuple[int, int]]()
         if (blob := store.head()) is not None:
             meta, _ = state.unpack(blob)
-            refuse_others(meta["job"], job)
+            former(meta["job"], job)
             self.newest = meta["newest"]
             self.sizes = {int(pane): (rows, size) for pane, (rows, size) in meta["sizes"].items()}
 

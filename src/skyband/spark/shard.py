@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from skyband import state
 from skyband.algorithm import FOREVER
-from skyband.errors import StateError
 from skyband.spark.chunk import Arrived, Chunk
 from skyband.spark.job import Job
 from skyband.spark.pack import integers
 from skyband.spark.packed import Packed
 from skyband.spark.pruned import Pruned
+from skyband.spark.takeover import former
 from skyband.store import table_to_bytes
 
 # What comes out of the second stage: answers, packed again, and counts.
@@ -67,17 +67,18 @@ class Head:
     """What is known of a shard: where it stands, and which pieces it has.
 
     Attributes:
+        former: the job that wrote the pieces; not this one where it goes on with a lower k or a shorter window.
         newest: the newest event time of all batches so far.
         pieces: by chunk.
     """
 
     def __init__(self, job: Job, blob: bytes | None) -> None:
-        self.job = job
+        self.job = self.former = job
         self.newest = -FOREVER
         self.pieces: dict[int, Piece] = {}
         if blob is not None:
             meta, _ = state.unpack(blob)
-            refuse_others(meta["job"], job)
+            self.former = former(meta["job"], job)
             self.newest = meta["newest"]
             self.pieces = {int(number): Piece(*piece) for number, piece in meta["pieces"].items()}
 
@@ -85,18 +86,21 @@ class Head:
         return state.pack({"job": self.job.spec(), "newest": self.newest, "pieces": self.pieces}, {})
 
 
-def merge(job: Job, packets: list[Packet], store: Pieces, ended: bool = False) -> Iterator[dict[str, Any]]:
+def merge(
+    job: Job, packets: list[Packet], store: Pieces, ended: bool = False, shard: int | None = None
+) -> Iterator[dict[str, Any]]:
     """Takes the packets of a micro-batch into the state; yields rows of :data:`MERGED`, without the shard."""
     start = clock.perf_counter()
     head = Head(job, store.head())
     before, head.newest = head.newest, max([head.newest, *(packet.newest for packet in packets)])
     coming = by_chunk(packets)
     late = _late(job, packets, before)
-    due = [number for number, piece in head.pieces.items() if ended or piece.due <= head.newest]
+    everything = ended or head.former is not job
+    due = [number for number, piece in head.pieces.items() if everything or piece.due <= head.newest]
     for number in sorted({*coming, *due}):
-        piece: Chunk = Pruned(job) if job.pruned else Packed(job)
+        piece: Chunk = Pruned(job) if job.pruned else Packed(job, shard is not None and job.crosses(shard))
         if number in head.pieces:
-            piece.restore(*state.unpack(store.get(number)))
+            piece.restore(*state.unpack(store.get(number)), head.former)
         answer = piece.take_in(Arrived(*coming.get(number, (None, None)), head.newest, before, ended))
         late += piece.late
         for part in answer.to_batches(max_chunksize=ROWS):
@@ -109,30 +113,6 @@ def merge(job: Job, packets: list[Packet], store: Pieces, ended: bool = False) -
            "candidates": sum(p.candidates for p in head.pieces.values()),
            "bytes": sum(p.size for p in head.pieces.values()), "prune_ms": sum(p.ms for p in packets),
            "merge_ms": 1e3 * (clock.perf_counter() - start)}  # fmt: skip
-
-
-def refuse_others(saved: dict[str, Any], job: Job) -> None:
-    """Raises for the state of another query. That of a larger k or a longer window holds what a pruned job needs."""
-    old, new = _flat(saved), _flat(job.spec())
-    changed = {name: (old.get(name), new.get(name)) for name in sorted(old | new) if old.get(name) != new.get(name)}
-    changed.pop("name", None)
-    if job.pruned and all(_fits(name, *values, job.query.window.slide) for name, values in changed.items()):
-        return
-    if changed:
-        what = "; ".join(f"{name} was {a!r} and is {b!r}" for name, (a, b) in changed.items())
-        raise StateError(f"the checkpoint belongs to another query: {what}. Hopping windows over time or a sequence "
-                         "may go on with a lower k or with a window shorter by whole slides; for anything else take a "
-                         "new checkpoint directory")  # fmt: skip
-
-
-def _flat(spec: dict[str, Any]) -> dict[str, Any]:
-    query = spec["query"]
-    window = {f"window.{name}": value for name, value in query["window"].items()}
-    return {**query, **spec, **window, "query": None, "window": None}
-
-
-def _fits(name: str, old: Any, new: Any, slide: int) -> bool:
-    return new <= old and (name == "k" or (name == "window.extent" and (old - new) % slide == 0))
 
 
 def _keep(head: Head, store: Pieces, number: int, piece: Chunk) -> None:
