@@ -63,4 +63,5 @@ def test_a_stream_on_a_cluster_that_loses_a_worker(tmp_path: Path) -> None:
             assert driver.wait(60) == 0
     query = sb.TopK(k=3, order_by="price * volume DESC", window=sb.last("10 seconds", every="5 seconds"),
                     partition_by=("symbol",))  # fmt: skip
-    assert_same_rows(written(tmp_path), answer(query, batches, flush=False))
+    expected = answer(query, batches, flush=False)
+    assert_same_rows(written(tmp_path).cast(expected.schema), expected)  # Spark's files do not name the time zone

@@ -20,7 +20,7 @@ from skyband.testing import assert_same_rows
 
 pytestmark = pytest.mark.slow
 
-BATCHES = 8
+BATCHES = 12
 DRIVER = cleandoc(
     """
     import sys
@@ -32,7 +32,8 @@ DRIVER = cleandoc(
     hopping = sb.last("10 seconds", every="5 seconds", late="1 second")
     window = hopping if kind == "hopping" else sb.last("5 seconds")
     query = sb.TopK(k=3, order_by="price * volume DESC", window=window, partition_by=("symbol",))
-    spark = session(master="local[2]", **{"spark.sql.shuffle.partitions": 2})
+    quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    spark = session(master="local[2]", **{"spark.sql.shuffle.partitions": 2, **quick})
     answer = run(files(spark, f"{here}/in"), query, chunks=3)
     sink = answer.writeStream.format("parquet").option("checkpointLocation", f"{here}/checkpoint")
     running = sink.trigger(availableNow=True).start(f"{here}/out")
@@ -43,7 +44,7 @@ DRIVER = cleandoc(
 
 
 def prepare(here: Path) -> None:
-    table = trades(8_000, seed=3)
+    table = trades(12_000, seed=3)
     size = table.num_rows // BATCHES
     write_batches([table.slice(start, size) for start in range(0, table.num_rows, size)], here / "in")
 
@@ -109,16 +110,6 @@ def descends(number: int, ancestor: int) -> bool:
     return number == ancestor
 
 
-def check(base: Path, kind: str, moments: list[float], expected: pa.Table) -> None:
-    """Kills the driver at each of these moments after its start, then lets it finish."""
-    prepare(base)
-    for moment in moments:
-        driver = start(base, kind)
-        time.sleep(moment)
-        end(driver)
-    assert_same_rows(finish(base, kind), expected)
-
-
 @pytest.fixture(scope="module", params=["hopping", "moving"])
 def undisturbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, pa.Table]:
     here = tmp_path_factory.mktemp(f"undisturbed-{request.param}")
@@ -128,21 +119,23 @@ def undisturbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     return request.param, answer
 
 
-def test_killed_driver(undisturbed: tuple[str, pa.Table], tmp_path: Path) -> None:
-    kind, expected = undisturbed
-    check(tmp_path, kind, [random.Random(kind).uniform(4, 12)], expected)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_driver_killed_again_and_again(undisturbed: tuple[str, pa.Table], seed: int, tmp_path: Path) -> None:
+    """At once, in the first micro-batch, between two, in the middle of one: whenever it happens to be."""
     kind, expected = undisturbed
     dice = random.Random(seed)
-    check(tmp_path, kind, [dice.uniform(0, 15) for _ in range(4)], expected)
+    prepare(tmp_path)
+    running = 0
+    for _ in range(6):
+        driver = start(tmp_path, kind)
+        time.sleep(dice.uniform(0, 8))
+        running += driver.poll() is None
+        end(driver)
+    assert running
+    assert_same_rows(finish(tmp_path, kind), expected)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_killed_workers(undisturbed: tuple[str, pa.Table], seed: int, tmp_path: Path) -> None:
     """Spark repeats the task of a Python worker that died."""
     kind, expected = undisturbed
@@ -152,7 +145,7 @@ def test_killed_workers(undisturbed: tuple[str, pa.Table], seed: int, tmp_path: 
     killed = 0
     try:
         while driver.poll() is None and killed < 3:
-            time.sleep(dice.uniform(1, 4))
+            time.sleep(dice.uniform(0.5, 3))
             if workers := workers_of(driver):
                 with suppress(ProcessLookupError):
                     os.kill(dice.choice(workers), signal.SIGKILL)

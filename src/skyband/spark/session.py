@@ -30,6 +30,8 @@ _TUNING = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Spark's 10,000 rows keep a task busy with crossing to Python and back; beyond 100,000 nothing more is gained.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    # With any other limit Spark measures the whole batch again after every row that it adds.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
 }
 # Taken only when Spark starts.
 _START = {
