@@ -7,10 +7,11 @@ of the rows it holds are kept beside it by :class:`skyband.Monitor`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from skyband.errors import QueryError
@@ -137,6 +138,12 @@ class Algorithm(ABC):
         self.query = queries[0]
         self.window: Window = self.query.window
         self.parameters = {**self.options, **options}
+
+    def meet(self, schema: pa.Schema, look_up: Callable[[Ints], pa.Table]) -> None:
+        """Called before the first batch: the columns of the stream, and how to get those of objects by their numbers.
+
+        ``look_up`` knows the objects held and, during :meth:`update`, those of the batch.
+        """
 
     @abstractmethod
     def update(self, rows: Rows, frontier: int) -> tuple[Emission, ...]:

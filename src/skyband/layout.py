@@ -12,8 +12,9 @@ from skyband.algorithm import NOTHING, Changes, Floats, Ints
 from skyband.errors import QueryError
 from skyband.positions import position_type, spelled
 from skyband.queries import Query
+from skyband.queries.paired import SIDES
+from skyband.queries.paired import beside as beside
 
-SIDES = ("a.", "b.")  # begin the names of the columns of a pair
 _OPS = pa.array(["-", "+"])
 
 
@@ -77,12 +78,6 @@ class Layout:
 
     def _spelled(self, position: Ints) -> pa.Array:
         return spelled(position, self._position, self.query.window.time)
-
-
-def beside(first: pa.Table, second: pa.Table) -> pa.Table:
-    """Pairs of rows: the columns of the one, called ``a.x``, and those of the other, called ``b.x``."""
-    names = [side + name for side in SIDES for name in first.column_names]
-    return pa.table([*first.columns, *second.columns], names)
 
 
 def _spread(values: Ints, size: Ints) -> Ints:

@@ -105,7 +105,7 @@ class PerKey(Algorithm, Generic[S]):
             if number.size:
                 one = np.array([end]), np.array([key]), np.array([0]), np.array([0, number.size])
                 blocks.append(Rankings(*one, number, score))
-        return _join_rankings(blocks)
+        return join_rankings(blocks)
 
     def held(self, since: int = 0) -> Ints:
         parts = [self.numbers(state) for state in self.states.values()]
@@ -166,7 +166,7 @@ class PerKey(Algorithm, Generic[S]):
             return tuple(NO_RANKINGS if self.window.hopping else NO_CHANGES for _ in self.queries)
         if len(emitted) == 1:
             return emitted[0]
-        join = _join_rankings if self.window.hopping else _join_changes
+        join = join_rankings if self.window.hopping else _join_changes
         return tuple(join(list(events)) for events in zip(*emitted, strict=True))
 
 
@@ -188,7 +188,8 @@ def _keyed(event: Emission, key: int) -> Emission:
     return event._replace(key=np.full(count, key))
 
 
-def _join_rankings(parts: list[Rankings]) -> Rankings:
+def join_rankings(parts: list[Rankings]) -> Rankings:
+    """Blocks after blocks."""
     if not parts:
         return NO_RANKINGS
     shift = np.cumsum([0] + [part.number.size for part in parts])

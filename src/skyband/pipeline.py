@@ -28,6 +28,7 @@ class Pipeline:
         self.intake = intake(plan.queries[0])
         self.store: RowStore | None = None
         self.layouts: tuple[Layout, ...] = ()
+        self._arriving: tuple[pa.Table, int] | None = None  # the batch at work, and its first number
 
     def check_batch(self, table: pa.Table) -> None:
         """Raises what :meth:`push` would raise, and changes nothing."""
@@ -112,7 +113,9 @@ class Pipeline:
     def _advance(self, ready: Ready) -> list[pa.Table]:
         assert self.store is not None
         columns = ready.table.select(self.store.table.column_names)
+        self._arriving = columns, ready.rows.n0
         events = self.algorithm.update(ready.rows, ready.frontier)
+        self._arriving = None
         tables = self._written(events, columns, ready.rows.n0)
         self.store.keep(self.algorithm.held(ready.rows.n0), columns, ready.rows.n0)
         if self.store.number.size > 2 * self.algorithm.candidates + 16:
@@ -126,8 +129,16 @@ class Pipeline:
         empty = self.intake.fit(schema)
         self.layouts = self._lay_out(empty.schema)
         needed = {name for layout in self.layouts for name in layout.columns}
+        if self.queries[0].family == "pairs":  # a score that is not compiled is that of columns
+            needed |= {*self.intake.measure.needs(empty.column_names)}
         names = [name for name in empty.column_names if name in needed]
         self.store = RowStore(empty.select(names), np.empty(0, np.int64))
+        self.algorithm.meet(empty.schema, self._look_up)
+
+    def _look_up(self, number: Ints) -> pa.Table:
+        assert self.store is not None
+        columns, first = self._arriving or (self.store.table.slice(0, 0), self.intake.accepted)
+        return self.store.take(number, columns, first)
 
     def _lay_out(self, schema: pa.Schema) -> tuple[Layout, ...]:
         return tuple(Layout(query, schema) for query in self.queries)

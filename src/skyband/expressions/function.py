@@ -42,11 +42,15 @@ class Columns(Mapping[str, NDArray[Any]]):
         return len(self._table.schema.names)
 
 
-def call(function: Function, table: pa.Table | pa.RecordBatch) -> NDArray[np.float64]:
-    """The scores that a function gives to the rows of a table; None, NaN and masked values are NaN."""
+def call(function: Callable[..., ArrayLike], *tables: pa.Table | pa.RecordBatch) -> NDArray[np.float64]:
+    """The scores that a function gives to the rows of a table, or to the rows of several that stand side by side.
+
+    None, NaN and masked values are NaN.
+    """
+    table = tables[0]
     label = f"order_by={getattr(function, '__qualname__', repr(function))}"
     try:
-        result = function(Columns(table))
+        result = function(*map(Columns, tables))
     except _UnknownColumn as error:
         try:
             find_column(error.args[0], table.schema.names, quoted=True)

@@ -116,7 +116,7 @@ def climb(objects: Objects, size: int, stairs: Stairs, K: int, floor: int, stric
             continue
         score[kept], time[kept], number[kept] = score[i], time[i], number[i]
         if time[i] > heap[0]:
-            _replace_top(heap, time[i])
+            replace_top(heap, time[i])
             if heap[0] > EARLIEST and (steps == 0 or heap[0] > stairs.corner[steps - 1]):
                 stairs.score[steps], stairs.time[steps], stairs.number[steps] = score[i], time[i], number[i]
                 stairs.corner[steps] = heap[0]
@@ -126,7 +126,7 @@ def climb(objects: Objects, size: int, stairs: Stairs, K: int, floor: int, stric
 
 
 @njit(cache=True)
-def _replace_top(heap: Ints, time: int) -> None:
+def replace_top(heap: Ints, time: int) -> None:
     """Take the oldest time out of the heap, and put a newer one in."""
     at = 0
     while True:

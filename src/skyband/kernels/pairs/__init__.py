@@ -1,0 +1,1 @@
+"""Kernels of top-k pairs (*pairs*: Shen et al., TKDE 2014)."""

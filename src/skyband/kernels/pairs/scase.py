@@ -1,0 +1,61 @@
+"""SCase for pairs (pairs, Algorithms 3 and 4), object by object. See :mod:`skyband.pairs.scase`."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from skyband.kernels.pairs.answers import Answers, Log, Queries, renew
+from skyband.kernels.pairs.band import Pairs, Stairs, climb, merge, sort
+from skyband.kernels.pairs.program import Program
+from skyband.kernels.pairs.scan import Bar, Newcomer, Scratch, scan
+from skyband.kernels.pairs.window import FLOOR, NEWEST, SIZE, STEPS, Objects, Window, enter, expire, place_of
+
+Ints = NDArray[np.int64]
+
+
+@njit(cache=True)
+def step_on(window: Window, queries: Queries, time: int, moves: bool) -> bool:
+    """The window moves on with an object, if ``moves``; whether the object is in it."""
+    meta = window.meta
+    if time > meta[NEWEST]:
+        meta[NEWEST] = time
+        if moves:
+            meta[FLOOR] = time - queries.N + 1
+            expire(window)
+    return bool(time >= meta[FLOOR])
+
+
+@njit(cache=True)
+def settle(window: Window, band: Pairs, stairs: Stairs, queries: Queries, scratch: Scratch) -> float:
+    """Algorithm 3, lines 5–6: the pairs found enter S, and what is now dominated leaves. Returns the best new score."""
+    meta, count = window.meta, scratch.count[0]
+    if count == 0:
+        return float(np.nan)
+    sort(scratch.found, count, scratch.spare)
+    merge(band, meta[SIZE], scratch.found, count)
+    meta[SIZE], meta[STEPS] = climb(band, meta[SIZE] + count, stairs, queries.K, meta[FLOOR], queries.strict)
+    return float(scratch.found.score[0])
+
+
+@njit(cache=True)
+def arrive(
+    window: Window, band: Pairs, stairs: Stairs, answers: Answers, log: Log, queries: Queries, program: Program,
+    kinds: Ints, objects: Objects, first: int, moves: bool, scratch: Scratch,
+) -> int:  # fmt: skip
+    """Objects one after the other; returns the one before which room ran out in S or in the log, or their number."""
+    meta = window.meta
+    most = log.score.size - 2 * answers.score.size
+    for i in range(first, objects.time.size):
+        if log.used[0] > most:
+            return i
+        time = objects.time[i]
+        if not step_on(window, queries, time, moves):
+            continue
+        new = Newcomer(time, objects.number[i], objects.values[i], objects.colours[i], place_of(window, time))
+        scan(window, program, kinds, new, Bar(stairs, meta[STEPS], queries.strict), scratch)
+        if meta[SIZE] + scratch.count[0] > band.score.size:
+            return i
+        enter(window, new.at, objects, i)
+        best = settle(window, band, stairs, queries, scratch)
+        renew(answers, log, queries, band, meta[SIZE], (meta[NEWEST], time, new.number), best)
+    return int(objects.time.size)

@@ -1,0 +1,125 @@
+"""The objects of a window in the order of their time, with a list for each colour (pairs, sections 3.2 and 6.4)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# What the entries of ``Window.meta`` are.
+START = 0  # the objects are at [START, STOP)
+STOP = 1
+NEWEST = 2  # the newest position seen
+FLOOR = 3  # objects before it have expired
+SIZE = 4  # pairs in S
+STEPS = 5  # of the staircase
+ENTRIES = 6
+
+
+class Window(NamedTuple):
+    """The objects, oldest first; the columns of ``values`` and ``colours`` are rows here, so that a run is contiguous.
+
+    ``link`` leads from each object to the one before it that has the same first colour, ``last`` from each colour to
+    its newest object; what lies before the window counts as nothing.
+    """
+
+    time: Ints
+    number: Ints
+    values: Floats
+    colours: Ints
+    link: Ints
+    last: Ints
+    meta: Ints
+
+
+class Objects(NamedTuple):
+    """A batch of objects as rows."""
+
+    time: Ints
+    number: Ints
+    values: Floats
+    colours: Ints
+
+
+@njit(cache=True)
+def find(time: Ints, low: int, high: int, of: int) -> int:
+    """The first position in ``[low, high)`` of ascending times that is after ``of``."""
+    while low < high:
+        middle = (low + high) // 2
+        if time[middle] <= of:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
+def place_of(window: Window, time: int) -> int:
+    """Where an object of this time goes: behind all that are not newer."""
+    start, stop = window.meta[START], window.meta[STOP]
+    if start == stop or window.time[stop - 1] <= time:
+        return int(stop)
+    return find(window.time, start, stop, time)
+
+
+@njit(cache=True)
+def expire(window: Window) -> None:
+    """Objects before the floor leave."""
+    meta = window.meta
+    while meta[START] < meta[STOP] and window.time[meta[START]] < meta[FLOOR]:
+        meta[START] += 1
+
+
+@njit(cache=True)
+def enter(window: Window, at: int, objects: Objects, i: int) -> None:
+    """Put object i of a batch at its place; there must be room."""
+    meta = window.meta
+    stop = meta[STOP]
+    if at < stop:
+        _part(window, at, stop)
+    window.time[at], window.number[at] = objects.time[i], objects.number[i]
+    window.values[:, at] = objects.values[i]
+    window.colours[:, at] = objects.colours[i]
+    meta[STOP] = stop + 1
+    if window.colours.shape[0] > 0:
+        colour = objects.colours[i, 0]
+        newer, older = -1, window.last[colour]
+        while older > at:
+            newer, older = older, window.link[older]
+        window.link[at] = older
+        if newer < 0:
+            window.last[colour] = at
+        else:
+            window.link[newer] = at
+
+
+@njit(cache=True)
+def _part(window: Window, at: int, stop: int) -> None:
+    """Make room at a place: what is behind it moves on by one."""
+    for j in range(stop, at, -1):
+        window.time[j], window.number[j], window.link[j] = window.time[j - 1], window.number[j - 1], window.link[j - 1]
+    for column in window.values:
+        for j in range(stop, at, -1):
+            column[j] = column[j - 1]
+    for colours in window.colours:
+        for j in range(stop, at, -1):
+            colours[j] = colours[j - 1]
+    if window.colours.shape[0] > 0:
+        for j in range(at + 1, stop + 1):
+            window.link[j] += window.link[j] >= at
+        for colour in range(window.last.size):
+            window.last[colour] += window.last[colour] >= at
+
+
+@njit(cache=True)
+def relink(window: Window) -> None:
+    """Build the lists of the colours anew."""
+    window.last[:] = -1
+    if window.colours.shape[0] > 0:
+        for at in range(window.meta[START], window.meta[STOP]):
+            colour = window.colours[0, at]
+            window.link[at] = window.last[colour]
+            window.last[colour] = at

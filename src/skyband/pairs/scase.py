@@ -1,0 +1,79 @@
+"""SCase: one K-skyband of pairs, kept with a K-staircase, for every k and every window of a scoring function."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from skyband.algorithm import Floats, Ints
+from skyband.kernels.pairs.answers import renew
+from skyband.kernels.pairs.scan import Bar, Newcomer, scan_scored
+from skyband.kernels.pairs.scase import arrive, settle, step_on
+from skyband.kernels.pairs.window import NEWEST, START, STEPS, STOP, enter, place_of
+from skyband.pairs.base import Batch, OverPairs
+from skyband.pairs.state import State
+from skyband.queries.paired import SAME
+
+
+class SCase(OverPairs):
+    """SCase of Shen et al., *A Generic Framework for Top-k Pairs and Top-k Objects Queries over Sliding Windows*
+    (TKDE 2014), Algorithms 3 and 4.
+    """
+
+    name = "scase"
+    several = True
+    needs_program = False
+
+    def take_in(self, state: State, batch: Batch, first: int) -> tuple[State, int]:
+        if not self.compiled:
+            return state, self._one_by_one(state, batch, first)
+        done = arrive(state.window, state.band, state.stairs, state.answers, batch.log, batch.queries, self.program,
+                      self.kinds, batch.objects, first, batch.moves, batch.scratch)  # fmt: skip
+        return state, done
+
+    def _one_by_one(self, state: State, batch: Batch, first: int) -> int:
+        """The loop of :func:`arrive` with scores that Python computes."""
+        objects, queries, log, moves, scratch = batch
+        window, band, stairs, meta = state.window, state.band, state.stairs, state.meta
+        numbers = np.union1d(window.number[meta[START] : meta[STOP]], objects.number)
+        table = self.look_up(numbers)
+        for i in range(first, objects.time.size):
+            if log.used[0] > log.score.size - 2 * state.top_score.size:
+                return i
+            time, number = int(objects.time[i]), int(objects.number[i])
+            if not step_on(window, queries, time, moves):
+                continue
+            new = Newcomer(time, number, objects.values[i], objects.colours[i], place_of(window, time))
+            score, swapped = self._scores(state, new, numbers, table)
+            scan_scored(window, new, Bar(stairs, int(meta[STEPS]), queries.strict), scratch, score, swapped)
+            if state.size + scratch.count[0] > band.score.size:
+                return i
+            enter(window, new.at, objects, i)
+            best = settle(window, band, stairs, queries, scratch)
+            renew(state.answers, log, queries, band, state.size, (int(meta[NEWEST]), time, number), best)
+        return int(objects.time.size)
+
+    def _scores(self, state: State, new: Newcomer, numbers: Ints, table: pa.Table) -> tuple[Floats, NDArray[np.bool_]]:
+        """The goodness of the pairs of a newcomer with all objects, oldest first, and which of them are swapped."""
+        assert self.fitted is not None
+        window, start, stop = state.window, int(state.meta[START]), int(state.meta[STOP])
+        others = np.searchsorted(numbers, window.number[start:stop])
+        mine = np.full(others.size, np.searchsorted(numbers, new.number))
+        newer = np.arange(start, stop) >= new.at
+        fits = np.ones(others.size, bool)
+        for kind, colours, own in zip(self.kinds, window.colours, new.colours, strict=True):
+            fits &= (colours[start:stop] == own) == (kind == SAME)
+        score, swapped = np.full(others.size, np.nan), np.zeros(others.size, bool)
+        todo = np.flatnonzero(fits)
+        for turned in (False, True):
+            if todo.size:
+                first = np.where(newer[todo] != turned, mine[todo], others[todo])
+                second = np.where(newer[todo] != turned, others[todo], mine[todo])
+                goodness, holds = self.fitted.evaluate(table.take(pa.array(first)), table.take(pa.array(second)))
+                score[todo[holds]] = goodness[holds]
+                swapped[todo[holds]] = turned
+                todo = todo[~holds]
+        return score, swapped
+
+    def verify(self, state: State) -> None:
+        super().verify(state)
+        self._verify_skyband(state)
