@@ -43,9 +43,7 @@ ORDERS = {
         lambda a, b: ratio(gap("x")(a, b), gap("y")(a, b) * gap("z")(a, b))
     ),
     "a.x - b.x DESC": both("x")(lambda a, b: a["x"] - b["x"]),
-    "abs(a.z - b.z) - 2.5 * abs(a.y - b.y)": both("y", "z")(
-        lambda a, b: gap("z")(a, b) - 2.5 * gap("y")(a, b)
-    ),
+    "abs(a.z - b.z) - 2.5 * abs(a.y - b.y)": both("y", "z")(lambda a, b: gap("z")(a, b) - 2.5 * gap("y")(a, b)),
     "power(a.z - b.z, 2) + power(a.y - b.y, 2)": both("y", "z")(
         lambda a, b: (a["z"] - b["z"]) * (a["z"] - b["z"]) + float(a["y"] - b["y"]) * float(a["y"] - b["y"])
     ),

@@ -144,6 +144,7 @@ class Algorithm(ABC):
 
         ``look_up`` knows the objects held and, during :meth:`update`, those of the batch.
         """
+        return None  # most algorithms need neither
 
     @abstractmethod
     def update(self, rows: Rows, frontier: int) -> tuple[Emission, ...]:

@@ -112,7 +112,7 @@ class OverPairs(PerKey[State]):
             scratch = self._scratch(live + size)
             first = 0
             while first < size:
-                state = self._widened(state, int(scratch.count[0]), queries)
+                state = self._widened(state, int(scratch.done[0]), queries)
                 log = no_log(1024 + 4 * state.top_score.size)
                 state, first = self.take_in(state, Batch(objects, queries, log, moves, scratch), first)
                 logs.append(log)
@@ -134,16 +134,16 @@ class OverPairs(PerKey[State]):
         tags = (
             np.ascontiguousarray(rows.tags[:, self.tag_columns]) if self.kinds.size else np.empty((size, 0), np.int64)
         )
-        return Objects(
-            *(np.require(column, requirements=["C", "W"]) for column in (rows.time, rows.number, values, tags))
-        )
+        # A read-only array, or one in another order, is another type to the compiler.
+        columns = (np.require(column, requirements=["C", "W"]) for column in (rows.time, rows.number, values, tags))
+        return Objects._make(columns)
 
     def _scratch(self, objects: int) -> Scratch:
         assert self.fitted is not None
-        lists = [Pairs(np.empty(objects), *(np.empty(objects, np.int64) for _ in range(4))) for _ in range(2)]
-        return Scratch(np.empty((self.program.registers, BLOCK)), np.empty(BLOCK), np.empty(BLOCK, np.bool_),
-                       np.empty((len(self.fitted.values), BLOCK)), np.empty(BLOCK, np.int64), *lists,
-                       np.zeros(2, np.int64))  # fmt: skip
+        found, spare = (Pairs(np.empty(objects), *(np.empty(objects, np.int64) for _ in range(4))) for _ in range(2))
+        register, gathered = (np.empty((rows, BLOCK)) for rows in (self.program.registers, len(self.fitted.values)))
+        return Scratch(register, np.empty(BLOCK), np.empty(BLOCK, np.bool_), gathered, np.empty(BLOCK, np.int64),
+                       found, spare, np.zeros(2, np.int64))  # fmt: skip
 
     # Hopping windows: rows come in event-time order, and before each the windows close that end there or earlier
 
@@ -164,12 +164,14 @@ class OverPairs(PerKey[State]):
                 closer = int(rows.time[at - 1]) + 1 if at else int(state.meta[NEWEST]) + 1
                 self._close(state, blocks, bound, (closer, before, int(rows.number[at]) if at < size else before))
             if at == size:
+                self._raise_floor(state, bound)
                 return state, tuple(join_rankings(some) if some else NO_RANKINGS for some in blocks)
 
     def _close(self, state: State, blocks: list[list[Rankings]], bound: int, closer: tuple[int, int, int]) -> None:
         """Answer the windows that end by ``bound`` in one pass over S (Algorithm 7)."""
         newest, spec = int(state.meta[NEWEST]), self._spec
-        due = [(end - int(extent), end, q) for q, (extent, slide) in enumerate(zip(spec.extent, self._slides, strict=True))
+        due = [(end - int(extent), end, q)
+               for q, (extent, slide) in enumerate(zip(spec.extent, self._slides, strict=True))
                for end in range(int(state.ends[q]), min(bound, (newest + int(extent)) // slide * slide) + 1, slide)
                ]  # fmt: skip
         if due and state.size:
@@ -183,10 +185,16 @@ class OverPairs(PerKey[State]):
                     trigger = 0 if self.window.time else closer[1] if end[w] <= closer[0] else closer[2]
                     blocks[query[w]].append(_block(band, which, int(end[w]), trigger))
         state.ends[:] = [(bound // slide + 1) * slide for slide in self._slides]
-        # A count window that has just closed is still the present one, until the next object comes.
+
+    def _raise_floor(self, state: State, bound: int) -> None:
+        """Objects leave that no window can hold once those that end by ``bound`` are closed.
+
+        A count window that has just closed is still the present one, until the next object comes.
+        """
         position = bound if self.window.time else bound - 1
-        state.meta[FLOOR] = min((position // slide + 1) * slide - int(extent)
-                                for slide, extent in zip(self._slides, spec.extent, strict=True))  # fmt: skip
+        starts = ((position // slide + 1) * slide - int(extent)
+                  for slide, extent in zip(self._slides, self._spec.extent, strict=True))  # fmt: skip
+        state.meta[FLOOR] = max(int(state.meta[FLOOR]), min(starts))
         expire(state.window)
 
     # Snapshots

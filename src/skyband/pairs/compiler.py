@@ -51,10 +51,13 @@ class Code:
         return self.emit(ops.CONSTANT, to, len(self.constants) - 1)
 
     def column(self, node: exp.Expr, part: str = "number") -> int:
-        for i, value in enumerate(self.values):
-            if value.part == part and value.column.lower() == node.name.lower():
-                return i
-        raise Uncompilable
+        names = {value.column: i for i, value in enumerate(self.values) if value.part == part}
+        found = [names[node.name]] if node.name in names else [
+            i for name, i in names.items() if name.lower() == node.name.lower()
+        ]  # fmt: skip
+        if not found:
+            raise Uncompilable
+        return found[0]
 
     def number(self, node: exp.Expr, to: int) -> int:
         """The value of a tree in register ``to``; those behind it are free."""
@@ -85,10 +88,12 @@ class Code:
         """The columns of ``a.x - b.y``, which is one instruction."""
         while isinstance(node, exp.Paren):
             node = node.this
-        if isinstance(node, exp.Sub) and all(isinstance(part, exp.Column) for part in (node.this, node.expression)):
-            if (node.this.table.lower(), node.expression.table.lower()) == ("a", "b"):
-                return self.column(node.this), self.column(node.expression)
-        return None
+        if not isinstance(node, exp.Sub):
+            return None
+        x, y = node.this, node.expression
+        if not (isinstance(x, exp.Column) and isinstance(y, exp.Column)):
+            return None
+        return (self.column(x), self.column(y)) if (x.table.lower(), y.table.lower()) == ("a", "b") else None
 
     def power(self, node: exp.Expr, to: int) -> int:
         exponent = node.expression

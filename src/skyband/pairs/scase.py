@@ -45,7 +45,7 @@ class SCase(OverPairs):
             new = Newcomer(time, number, objects.values[i], objects.colours[i], place_of(window, time))
             score, swapped = self._scores(state, new, numbers, table)
             scan_scored(window, new, Bar(stairs, int(meta[STEPS]), queries.strict), scratch, score, swapped)
-            if state.size + scratch.count[0] > band.score.size:
+            if state.size + scratch.done[0] > band.score.size:
                 return i
             enter(window, new.at, objects, i)
             best = settle(window, band, stairs, queries, scratch)

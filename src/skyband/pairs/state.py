@@ -48,14 +48,14 @@ class State(NamedTuple):
     @classmethod
     def fresh(cls, queries: int, width: int, colours: int) -> "State":
         """Nothing seen yet."""
-        ints = [np.zeros(LEAST, np.int64) for _ in range(3)]
+        ints: list[NDArray[Any]] = [np.zeros(LEAST, np.int64) for _ in range(3)]
         meta = np.zeros(ENTRIES, np.int64)
         meta[[NEWEST, FLOOR]] = EARLIEST
         pairs = [np.zeros(LEAST), *(np.zeros(LEAST, np.int64) for _ in range(4))]
         stairs = [column.copy() for column in (*pairs, pairs[1])]
-        return cls(ints[0], ints[1], np.zeros(LEAST * width), np.zeros(LEAST * colours, np.int64), ints[2],
-                   np.empty(0, np.int64), meta, *pairs, *stairs, *no_answers(queries),
-                   np.full(queries, LATEST))  # fmt: skip
+        columns = [*ints[:2], np.zeros(LEAST * width), np.zeros(LEAST * colours, np.int64), ints[2]]
+        columns += [np.empty(0, np.int64), meta, *pairs, *stairs, *no_answers(queries), np.full(queries, LATEST)]
+        return cls._make(columns)
 
     @property
     def window(self) -> Window:
@@ -108,11 +108,10 @@ class State(NamedTuple):
 
     def wider(self, pairs: int, room: Ints) -> "State":
         """The same with room for so many pairs in S, and for ``room`` of them in the answer of each query."""
+        state = self
         if pairs > self.pair_score.size:
             columns = [_sized(column, pairs) for column in self[7:18]]
-            state = self._make([*self[:7], *columns, *self[18:]])
-        else:
-            state = self
+            state = State._make([*self[:7], *columns, *self[18:]])
         return state if (np.diff(self.top_base) >= room).all() else state._with_answers(room)
 
     def _with_answers(self, room: Ints) -> "State":
@@ -122,7 +121,7 @@ class State(NamedTuple):
         for q, size in enumerate(self.top_size):
             for old, new in zip(self[18:23], lists, strict=True):
                 new[base[q] : base[q] + size] = old[self.top_base[q] : self.top_base[q] + size]
-        return self._make([*self[:18], *lists, base, *self[24:]])
+        return State._make([*self[:18], *lists, base, *self[24:]])
 
 
 def _moved(columns: NDArray[Any], start: int, stop: int, room: int) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""What ``order_by`` and ``where`` say of two rows: read once, fitted to the columns of a stream, evaluated on tables."""
+"""What ``order_by`` and ``where`` say of two rows: read, fitted to the columns of a stream, evaluated on tables."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -125,6 +125,9 @@ class Fitted:
         name = f"{node.table.lower()}.{node.name}"
         return find_column(name, pair, bool(node.this.args.get("quoted")))[2:]
 
+    def _is_float(self, name: str) -> bool:
+        return bool(pa.types.is_floating(self.schema.field(name).type))
+
     def _mentioned(self, source: Expression, pair: list[str]) -> list[str]:
         return list(dict.fromkeys(name[2:] for name in source.needs(pair)))
 
@@ -137,11 +140,11 @@ class Fitted:
         rest = []
         for conjunct in conjuncts(self.condition.source.tree):
             kind, column = chromatic(conjunct)
-            name = None if column is None else self._column(column, pair)
-            if name is None or pa.types.is_floating(self.schema.field(name).type) or column.sql() not in terms.lifted:
+            text = "" if column is None else column.sql()
+            if column is None or text not in terms.lifted or self._is_float(name := self._column(column, pair)):
                 rest.append(conjunct.sql(comments=False))
                 continue
-            colours.append(Colour(terms.lifted[column.sql()], kind))
+            colours.append(Colour(terms.lifted[text], kind))
             self.known.append(name)
         text = " AND ".join(f"({part})" for part in rest)
         return tuple(colours), Expression(text, self.condition.source.label, NAMES) if rest else None

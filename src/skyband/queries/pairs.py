@@ -73,8 +73,8 @@ class TopKPairs(Query):
                         raise QueryError(f"{field}={name!r} names a column of the stream, not of one object; write "
                                          f"{name[2:]!r}")  # fmt: skip
         if both := set(self.same or ()) & set(self.different or ()):
-            raise QueryError(f"same={self.same!r} and different={self.different!r} both name {min(both)!r}: no pair can "
-                             "agree and differ in it")  # fmt: skip
+            raise QueryError(f"same={self.same!r} and different={self.different!r} both name {min(both)!r}: no pair "
+                             "can agree and differ in it")  # fmt: skip
         self.terms  # noqa: B018 - reads order_by and where, and refuses what cannot be read
         for item in self.select or ():
             scoring.compile_item(item, NAMES)

@@ -42,7 +42,7 @@ def run(program: Program, columns: Floats, low: int, high: int, fixed: Floats, f
     for at in range(program.code.shape[0]):
         what, to, x, y = program.code[at]
         out = register[to, :n]
-        if what == DISTANCE or what == DIFFERENCE:
+        if what in (DISTANCE, DIFFERENCE):
             if first:
                 _differ(out, columns[y, low:high], fixed[x], -1.0)
             else:
@@ -51,7 +51,7 @@ def run(program: Program, columns: Floats, low: int, high: int, fixed: Floats, f
                 _absolute(out, out)
         elif what == CONSTANT:
             out[:] = program.constant[x]
-        elif what == OF_A or what == OF_B:
+        elif what in (OF_A, OF_B):
             if (what == OF_A) == first:
                 out[:] = fixed[x]
             else:

@@ -33,7 +33,7 @@ class Scratch(NamedTuple):
     place: Ints  # where they lie
     found: Pairs
     spare: Pairs
-    count: Ints  # pairs found, pairs evaluated
+    done: Ints  # pairs found, pairs evaluated
 
 
 class Newcomer(NamedTuple):
@@ -58,7 +58,7 @@ class Bar(NamedTuple):
 def scan(window: Window, program: Program, kinds: Ints, new: Newcomer, bar: Bar, scratch: Scratch) -> None:
     """Find the pairs of a newcomer that the staircase does not dominate, youngest first."""
     start, stop = window.meta[START], window.meta[STOP]
-    scratch.count[0] = 0
+    scratch.done[0] = 0
     if kinds.size > 0 and kinds[0] == SAME:
         step = _along(window, program, kinds, new, bar, scratch, stop, new.at, bar.steps)
         _along(window, program, kinds, new, bar, scratch, new.at, start, step)
@@ -89,7 +89,7 @@ def offer(window: Window, new: Newcomer, bar: Bar, scratch: Scratch, low: int, h
     """Take the pairs of a block that pass; returns the step that its oldest pair was held against."""
     score, stairs = scratch.score, bar.stairs
     newer = low >= new.at
-    scratch.count[1] += high - low
+    scratch.done[1] += high - low
     step = _down(stairs, step, new.time if newer else window.time[high - 1])
     least = stairs.score[step] if step < bar.steps else -np.inf
     if _passing(score[: high - low], least) == 0:
@@ -127,9 +127,9 @@ def _take(window: Window, new: Newcomer, bar: Bar, scratch: Scratch, at: int, sc
         of = (score, time, number, new.time, 2 * new.number + swapped)
     step = _down(bar.stairs, step, of[1])
     if not shielded(bar.stairs, step, bar.steps, of, bar.strict):
-        found, n = scratch.found, scratch.count[0]
+        found, n = scratch.found, scratch.done[0]
         found.score[n], found.time[n], found.older[n], found.late[n], found.newer[n] = of
-        scratch.count[0] = n + 1
+        scratch.done[0] = n + 1
     return step
 
 
@@ -188,7 +188,7 @@ def _between(window: Window, program: Program, kinds: Ints, new: Newcomer, bar: 
 @njit(cache=True)
 def _fits(window: Window, kinds: Ints, new: Newcomer, at: int) -> bool:
     """Whether an object agrees and differs with the newcomer in the other colours as it should."""
-    for c in range(1, kinds.size):
+    for c in range(1, kinds.size):  # noqa: SIM110 - the compiler knows no all()
         if (window.colours[c, at] == new.colours[c]) != (kinds[c] == SAME):
             return False
     return True
@@ -207,7 +207,7 @@ def _gathered(window: Window, program: Program, new: Newcomer, bar: Bar, scratch
             target[i] = column[place[i]]
     evaluate(program, scratch.gathered, 0, n, new.values, place[0] >= new.at, scratch.register, scratch.score,
              scratch.swapped)  # fmt: skip
-    scratch.count[1] += n
+    scratch.done[1] += n
     for i in range(n):
         if scratch.score[i] == scratch.score[i]:
             step = _take(window, new, bar, scratch, place[i], scratch.score[i], scratch.swapped[i], step)
@@ -219,7 +219,7 @@ def scan_scored(window: Window, new: Newcomer, bar: Bar, scratch: Scratch, score
                 swapped: NDArray[np.bool_]) -> None:  # fmt: skip
     """The same where the scores of all pairs, oldest first, have been computed elsewhere; NaN: no pair."""
     start, high = window.meta[START], window.meta[STOP]
-    scratch.count[0], step, size = 0, bar.steps, FIRST_BLOCK
+    scratch.done[0], step, size = 0, bar.steps, FIRST_BLOCK
     while high > start:
         low = max(new.at if high > new.at else start, high - size)
         scratch.score[: high - low] = score[low - start : high - start]

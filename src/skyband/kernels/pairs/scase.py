@@ -28,7 +28,7 @@ def step_on(window: Window, queries: Queries, time: int, moves: bool) -> bool:
 @njit(cache=True)
 def settle(window: Window, band: Pairs, stairs: Stairs, queries: Queries, scratch: Scratch) -> float:
     """Algorithm 3, lines 5–6: the pairs found enter S, and what is now dominated leaves. Returns the best new score."""
-    meta, count = window.meta, scratch.count[0]
+    meta, count = window.meta, scratch.done[0]
     if count == 0:
         return float(np.nan)
     sort(scratch.found, count, scratch.spare)
@@ -53,7 +53,7 @@ def arrive(
             continue
         new = Newcomer(time, objects.number[i], objects.values[i], objects.colours[i], place_of(window, time))
         scan(window, program, kinds, new, Bar(stairs, meta[STEPS], queries.strict), scratch)
-        if meta[SIZE] + scratch.count[0] > band.score.size:
+        if meta[SIZE] + scratch.done[0] > band.score.size:
             return i
         enter(window, new.at, objects, i)
         best = settle(window, band, stairs, queries, scratch)
