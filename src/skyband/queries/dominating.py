@@ -24,10 +24,18 @@ class TopKDominating(Query):
     Args:
         k: how many.
         dimensions: the columns that count (or SQL expressions over them), each with ``"min"`` (smaller is better) or
-            ``"max"``.
+            ``"max"``. What is the name of a column, however odd, is that column; all else is an expression.
         window: see :func:`skyband.last`.
         policy: ``"exact"``, or ``"adaptive"``: approximate answers while the stream comes too fast for exact ones.
-        partition_by, where, select, ties, error, algorithm, name: as in :class:`TopK`.
+        error: 0 is exact. Up to 0.2 an answer may miss points, by samples that are off by more than this share with
+            no more than this probability (``ahba``); above, points are passed over without a guarantee (``amsa``).
+        partition_by, where, select, ties, algorithm, name: as in :class:`TopK`.
+
+    >>> import skyband as sb
+    >>> query = sb.TopKDominating(k=1, dimensions={"price": "min", "rating": "max"}, window=sb.last(3, every=3))
+    >>> monitor = sb.Monitor(query)
+    >>> monitor.push({"price": [30, 20, 25], "rating": [4.0, 4.5, 4.5]}).to_pylist()
+    [{'window_start': 0, 'window_end': 3, 'rank': 1, 'score': 2.0, 'price': 20, 'rating': 4.5}]
     """
 
     family: ClassVar[str] = "dominating"
@@ -50,6 +58,8 @@ class TopKDominating(Query):
             raise QueryError(f'dimensions={self.dimensions!r} must map columns to "min" or "max"')
         object.__setattr__(self, "dimensions", Fixed(self.dimensions))
         for column, sense in self.dimensions.items():
+            if not isinstance(column, str) or not column:
+                raise QueryError(f"dimensions: {column!r} is no column and no SQL expression")
             if sense not in ("min", "max"):
                 raise QueryError(f'dimensions: {column!r} is {sense!r}; it must be "min" or "max"')
         if self.policy not in ("exact", "adaptive"):
@@ -69,15 +79,35 @@ class PointMeasure(Measure):
     """A point for each row, turned so that smaller is better in every dimension."""
 
     def __init__(self, dimensions: Mapping[str, str]) -> None:
-        self.dimensions = [
-            scoring.compile_order(f"{column} {'ASC' if sense == 'min' else 'DESC'}")
-            for column, sense in dimensions.items()
-        ]
+        self.dimensions = dict(dimensions)
+        self._expressions = {text: _expression(text) for text in dimensions}
 
     def evaluate(self, table: pa.Table) -> Measured:
-        columns = [d.evaluate(table) * (-1.0 if d.descending else 1.0) for d in self.dimensions]
+        columns = []
+        for text, sense in self.dimensions.items():
+            value = self._dimension(text, table.column_names).evaluate(table)
+            columns.append(0.0 - value if sense == "max" else value + 0.0)  # so that there is no -0
         points = np.stack(columns, axis=1)
         return Measured(np.where(np.isnan(points).any(axis=1), np.nan, 0.0), points)
 
     def needs(self, names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for d in self.dimensions for name in d.needs(names)))
+        return tuple(
+            dict.fromkeys(name for text in self.dimensions for name in self._dimension(text, names).needs(names))
+        )
+
+    def _dimension(self, text: str, names: Sequence[str]) -> scoring.Score:
+        """The column of that name, if there is one; else the expression."""
+        if text in names:
+            return scoring.compile_order(scoring.quoted(text))
+        found = self._expressions[text]
+        if isinstance(found, QueryError):
+            raise found
+        return found
+
+
+def _expression(text: str) -> scoring.Score | QueryError:
+    """What the text says as an expression, or why it is none: then it can only be the name of a column."""
+    try:
+        return scoring.compile_order(f"({text})")
+    except QueryError as wrong:
+        return QueryError(f"dimensions: {text!r} is neither a column of the stream nor an expression: {wrong}")
