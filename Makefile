@@ -6,6 +6,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 FRESH := .venv/.kernels
 ARGS ?=
+# Tests run in as many processes as there are cores; tests/conftest.py says which stay together.
+PYTEST := $(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=loadgroup --no-loadscope-reorder
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -24,11 +26,11 @@ run: $(READY) ## watch a ranking over a stream of trades in the terminal
 
 test: lint $(FRESH) ## lint, then every test that is not slow; ARGS="-k name" picks some
 	@echo "Testing (the first run compiles the kernels)"
-	@$(BIN)/python -m pytest -q $(ARGS)
+	@$(PYTEST) $(ARGS)
 
 test-slow: $(READY) $(FRESH) ## the slow tests only
 	@echo "Running the slow tests"
-	@$(BIN)/python -m pytest -q -m slow $(ARGS)
+	@$(PYTEST) -m slow $(ARGS)
 
 bench: $(READY) $(FRESH) ## every benchmark, one after the other
 	@for script in $(sort $(wildcard benchmarks/[!_]*.py)); do \
@@ -73,6 +75,7 @@ $(READY): pyproject.toml
 
 # numba looks only at a kernel's own file when it decides whether a compiled kernel is still good, not at the helpers
 # that were compiled into it from other files. So when any of them changes, all are compiled anew.
-$(FRESH): $(READY) $(wildcard src/skyband/kernels/*.py) src/skyband/order.py
+$(FRESH): $(READY) $(wildcard src/skyband/kernels/*.py src/skyband/kernels/*/*.py) src/skyband/order.py
 	@find src -name '*.nbi' -delete -o -name '*.nbc' -delete
+	@rm -rf .venv/kernels
 	@touch $@
