@@ -16,7 +16,7 @@ from skyband.queries import Query, TopKIncomplete
 
 _NONE = np.empty(0)
 NO_PARTIALS = Partials(NOTHING, NOTHING, _NONE, _NONE, NOTHING, NOTHING)
-NO_GROUPS = Groups(NOTHING, NOTHING, _NONE, _NONE, NOTHING, NOTHING, NOTHING, np.empty(0, np.int8))
+NO_GROUPS = Groups(NOTHING, _NONE, _NONE, NOTHING, NOTHING, NOTHING, NOTHING)
 
 
 class Panes(Algorithm):
@@ -64,26 +64,26 @@ class Panes(Algorithm):
                          rows.score.copy(), np.zeros(rows.score.size), rows.time.copy(), rows.number)  # fmt: skip
         if self.window.time:
             self.newest = np.maximum(self.newest, rows.time.max(initial=-FOREVER))
-            return self.fold(merged(parts), rows.key, parts.group, rows.number, frontier)
+            return self.fold(merged(parts), rows.key, parts.group, frontier)
         keys = int(rows.key.max(initial=-1)) + 1
         new = keys - self.newest.size
         if new > 0:
             self.closed = np.append(self.closed, np.zeros(new, np.int64))
             self.newest = np.append(self.newest, np.full(new, -1))
         listed = crossings(Columns(rows.key, rows.score, rows.time, rows.number), self.newest, self.window.slide)
-        return self.fold(merged(parts), rows.key, parts.group, rows.number, self.newest + 1, listed)
+        return self.fold(merged(parts), rows.key, parts.group, self.newest + 1, listed)
 
     def fold(
-        self, parts: Partials, key: Ints, group: Ints, number: Ints, frontier: int | Ints,
+        self, parts: Partials, key: Ints, group: Ints, frontier: int | Ints,
         listed: tuple[Ints, Ints, Ints] | None = None,
     ) -> tuple[Emission, ...]:  # fmt: skip
         """Takes in partial sums, and closes the windows that end by ``frontier``.
 
-        ``group``, ``key`` and ``number`` introduce the objects: their code, their partition, and the arrival number
-        of a row that tells their id. Count windows: ``listed`` are the windows that were completed (partition, end and
-        the number of the object that did it) and ``frontier`` is an array.
+        ``group`` and ``key`` introduce the objects: their code and their partition. Count windows: ``listed`` are the
+        windows that were completed (partition, end and the number of the object that did it) and ``frontier`` is an
+        array.
         """
-        self._introduce(group, key, number)
+        self._introduce(group, key)
         self.ahead = merged(_join(self.ahead, parts))
         before, slide = self.closed, self.window.slide
         self.closed = np.maximum(before, frontier)
@@ -108,7 +108,7 @@ class Panes(Algorithm):
     def finish(self) -> tuple[Emission, ...]:
         if not self.window.time:
             return (NO_RANKINGS,)
-        return self.fold(NO_PARTIALS, NOTHING, NOTHING, NOTHING, FOREVER)
+        return self.fold(NO_PARTIALS, NOTHING, NOTHING, FOREVER)
 
     def result(self, query: Query, k: int, last: int | None = None) -> Rankings:
         window = self.window
@@ -127,11 +127,11 @@ class Panes(Algorithm):
         chosen = np.concatenate(best)
         offset = np.append(0, np.cumsum([some.size for some in best]))
         ends = end[codes] if end.size > 1 else np.full(codes.size, end)
-        return Rankings(ends, codes, codes * 0, offset, self.groups.row[parts.group[chosen]], score[chosen])
+        return Rankings(ends, codes, codes * 0, offset, parts.number[chosen], score[chosen])
 
     def held(self, since: int = 0) -> Ints:
-        row = self.groups.row
-        return np.sort(row[row >= max(since, 0)])
+        number = np.append(self.inside.number, self.ahead.number)
+        return np.sort(number[number >= since])
 
     @property
     def candidates(self) -> int:
@@ -187,35 +187,32 @@ class Panes(Algorithm):
         exact = groups.lossy[together.group] == 0
         assert (together.hi[exact] == groups.hi[together.group][exact]).all(), "a sum is not that of its panes"
 
-    def _introduce(self, group: Ints, key: Ints, number: Ints) -> None:
-        """Makes room for the objects, and notes the partition and a row of those that are new."""
+    def _introduce(self, group: Ints, key: Ints) -> None:
+        """Makes room for the objects, and notes the partition of those that are new."""
         groups = self.groups
-        new = int(group.max(initial=-1)) + 1 - groups.row.size
+        new = int(group.max(initial=-1)) + 1 - groups.key.size
         if new > 0:
-            room = max(new, groups.row.size // 8)
+            room = max(new, groups.key.size // 8)
             zeros = np.zeros(room, np.int64), np.zeros(room)
-            more = Groups(zeros[0] - 1, zeros[0] - 1, zeros[1], zeros[1], zeros[0], zeros[0], zeros[0],
+            more = Groups(zeros[0] - 1, zeros[1], zeros[1], zeros[0], zeros[0], zeros[0],
                           np.zeros(room, np.int8))  # fmt: skip
             groups = Groups._make(np.concatenate(pair) for pair in zip(groups, more, strict=True))
-        fresh = np.flatnonzero(groups.row[group] < 0)[::-1]  # backwards: the first row of each object stays
-        groups.row[group[fresh]] = number[fresh]
-        groups.key[group[fresh]] = key[fresh]
+        groups.key[group] = key
         self.groups = groups
 
     def _objects(self) -> Ints:
         """The codes of the objects that are held, ascending."""
-        return np.flatnonzero(self.groups.row >= 0)
+        return np.flatnonzero(self.groups.key >= 0)
 
     def _forget(self) -> None:
         """Drops the objects that have no pane left."""
         gone = self.groups.parts == 0
         gone[self.ahead.group] = False
-        self.groups.row[gone] = -1
         self.groups.key[gone] = -1
 
     def _by_partition(self, key: Ints, group: Ints, keys: int) -> tuple[Ints, Ints, Ints]:
         """Where the partial sums of each partition begin; its groups, and where they begin."""
-        seen = np.zeros(self.groups.row.size, bool)
+        seen = np.zeros(self.groups.key.size, bool)
         seen[group] = True
         members = np.flatnonzero(seen)
         if keys > 1:

@@ -28,14 +28,13 @@ class Partials(NamedTuple):
 class Groups(NamedTuple):
     """The sums of the panes that are in the window, by group."""
 
-    key: Ints  # the partition
-    row: Ints  # the arrival number of a row that tells its id; -1: nothing is known of the group
+    key: Ints  # the partition; -1: nothing is known of the group
     hi: Floats
     lo: Floats
     parts: Ints  # partial sums in the window; 0: the group is not in it
     time: Ints  # of the newest row
     number: Ints
-    lossy: NDArray[np.int8]  # an addition was not exact: to be computed anew
+    lossy: Ints  # an addition was not exact: to be computed anew
 
 
 class Spec(NamedTuple):
@@ -134,7 +133,7 @@ def _rank(out: Output, groups: Groups, members: Ints, spec: Spec, key: int, end:
         return out
     score = groups.hi[live] / spec.divisor
     best = k_best(score, groups.time[live], groups.number[live], spec.k, spec.ties)
-    return emit(out, key, end, trigger, groups.row[live[best]], score[best])
+    return emit(out, key, end, trigger, groups.number[live[best]], score[best])
 
 
 @njit(cache=True)
