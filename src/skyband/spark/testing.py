@@ -23,11 +23,11 @@ def frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     return spark.createDataFrame(table, _schema(table))
 
 
-def write_batches(batches: Sequence[pa.Table], directory: str | Path) -> None:
-    """Writes tables as Parquet files, which :func:`files` takes one after the other."""
+def write_batches(batches: Sequence[pa.Table], directory: str | Path, first: int = 0) -> None:
+    """Writes tables as Parquet files, which :func:`files` takes one after the other; ``first`` numbers the first."""
     place = Path(directory)
     place.mkdir(parents=True, exist_ok=True)
-    for number, batch in enumerate(batches):
+    for number, batch in enumerate(batches, first):
         file = place / f"{number:06}.parquet"
         pq.write_table(batch, file)
         os.utime(file, (1_600_000_000 + number,) * 2)  # Spark takes files in the order of their times
