@@ -52,7 +52,7 @@ from skyband.queries import Query, TopKDominating
 
 NOW, CLOSED = range(2)  # of the clock: the newest position, and the end of the last window that closed
 
-TABLES = {"slots": 7, "cells": 3, "axes": 2, "data": 7, "gone": 3}  # fields that are tables, and their rows
+TABLES = {"slots": 7, "cells": 3, "axes": 2, "data": 7, "gone": 3, "cell": 7}  # fields that are tables, and their rows
 
 State = tuple[NDArray[Any], ...]
 
@@ -94,8 +94,11 @@ class Dominating(PerKey[State]):
         """The further parts of the state of a partition of which nothing has been seen."""
         return ()
 
-    def moved(self, state: State, old: Space, slots: Ints) -> State:
-        """The state after its points have moved: ``slots`` were theirs in ``old``, oldest first, now from 0 on."""
+    def moved(self, state: State, old: Space, slots: Ints, entry: Ints) -> State:
+        """The state after its points have moved: ``slots`` were theirs in ``old``, oldest first, now they are 0, 1, …
+
+        ``entry`` is what the ledger said of them, where it did not list them.
+        """
         return state
 
     def fresh(self) -> State:
@@ -148,7 +151,8 @@ class Dominating(PerKey[State]):
     def parts(self, state: State) -> tuple[Any, ...]:
         """The state as the NamedTuples it is made of."""
         found, at = [], 0
-        for part in (Space, Ledger, *self.extra):
+        kinds: tuple[Any, ...] = (Space, Ledger, *self.extra)
+        for part in kinds:
             size = len(part._fields)
             arrays = zip(part._fields, state[at : at + size], strict=True)
             found.append(part(*(a.reshape(TABLES[f], -1) if f in TABLES else a for f, a in arrays)))
@@ -230,10 +234,11 @@ class Dominating(PerKey[State]):
         new = laid_out(x, space.slots[TIME, slots], space.slots[NUMBER, slots], wanted, rows.x)
         entry = np.full(max(room, 1), -1)
         entry[slots] = np.arange(n)
-        ledger, size = with_slots(ledger, wanted), ledger.meta[SIZE]
+        said, size = ledger.entry[slots], ledger.meta[SIZE]
+        ledger = with_slots(ledger, wanted)
         ledger.data[SLOT, :size] = entry[ledger.data[SLOT, :size]]
         ledger.entry[ledger.data[SLOT, :size]] = np.arange(size)
-        return self.moved(self.whole(state, new, ledger, *extra), space, slots)
+        return self.moved(self.whole(state, new, ledger, *extra), space, slots, said)
 
 
 def _fixed(array: NDArray[Any]) -> NDArray[Any]:

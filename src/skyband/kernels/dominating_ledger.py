@@ -181,7 +181,7 @@ def _refill(ledger: Ledger, k: int) -> None:
     meta = ledger.meta
     least = -1
     if meta[SIZE] > 4 * k:
-        least = _kth(ledger.data[SCORE, : meta[SIZE]].copy(), k)
+        least = kth(ledger.data[SCORE, : meta[SIZE]].copy(), k)
     for i in range(meta[SIZE]):
         if ledger.data[SCORE, i] >= least and not ledger.data[LISTED, i]:
             ledger.data[RANK, meta[TOP]], ledger.data[LISTED, i] = i, 1
@@ -190,7 +190,7 @@ def _refill(ledger: Ledger, k: int) -> None:
 
 
 @inner
-def _kth(values: Ints, k: int) -> int:
+def kth(values: Ints, k: int) -> int:
     """The k-th largest; changes the order of the values."""
     low, high = 0, values.size - 1
     while low < high:

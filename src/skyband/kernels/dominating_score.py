@@ -109,7 +109,7 @@ def score_of(space: Space, p: Floats, cell: int, work: Ints) -> int:
 
 @inner
 def reference(space: Space, p: Floats, cell: int, listed: Ints, work: Ints) -> int:
-    """FindReferencePoint (section 4.2): the slot of a point that dominates p and is not ``listed``, or -1.
+    """FindReferencePoint (section 4.2): the slot of a point that dominates p and for which ``listed`` is -1, or -1.
 
     Cells are visited by falling sum of their coordinates, from that of p on, since a point found early scores low.
     """
@@ -144,7 +144,7 @@ def reference(space: Space, p: Floats, cell: int, listed: Ints, work: Ints) -> i
 def _reference_in(space: Space, p: Floats, cell: int, sure: bool, listed: Ints, work: Ints) -> int:
     for place in range(space.cells[START, cell], space.cells[START, cell] + space.cells[COUNT, cell]):
         slot = space.owner[place]
-        if listed[slot] < 0:
+        if listed[slot] == -1:
             work[0] += 1
             if sure or dominates(space, place, p):
                 return int(slot)

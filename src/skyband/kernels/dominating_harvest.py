@@ -1,0 +1,148 @@
+"""Finding the points with the best scores among all, best bound first."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skyband.kernels.dominating_jit import inner
+from skyband.kernels.dominating_ledger import SCORE, SIZE, Ledger, add, kth
+from skyband.kernels.dominating_score import reference, score_of
+from skyband.kernels.dominating_space import CELL, COUNT, SHAPE, START, Space, point
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+PLAIN, NEVER, OPEN = -1, -2, -3  # in place of an entry: what is known of a point that is not in the ledger
+BIG = 1 << 40  # a score that none reaches
+
+
+@inner
+def level_of(ledger: Ledger, k: int, target: int, slack: int) -> int:
+    """The score above which points belong in the ledger: that of rank ``target``, but ``slack`` below the k-th."""
+    size = ledger.meta[SIZE]
+    if size < k:
+        return -1
+    score = ledger.data[SCORE, :size].copy()
+    level = kth(score, k) - slack
+    if size < target:
+        return -1
+    return int(max(-1, min(level, kth(score, target))))
+
+
+@inner
+def _nearness(space: Space, place: int) -> float:
+    """From 0 to almost 1, smaller for points that dominate; only so that they are looked at first."""
+    d, total = space.axes.shape[1], 0.0
+    width = space.edge.size // d
+    for j in range(d):
+        value, g = space.x[j * space.owner.size + place], space.axes[SHAPE, j]
+        if g > 1:
+            low, high = space.edge[j * width], space.edge[j * width + g - 2]
+            if value > low:
+                total += 0.9 * min(1.0, (value - low) / (high - low)) if value < high else 0.9
+    return total / d
+
+
+@inner
+def _sink(key: Floats, slot: Ints, i: int, size: int) -> None:
+    """Restores a heap with the largest key on top."""
+    while 2 * i + 1 < size:
+        child = 2 * i + 1
+        if child + 1 < size and key[child + 1] > key[child]:
+            child += 1
+        if key[i] >= key[child]:
+            return
+        key[i], key[child] = key[child], key[i]
+        slot[i], slot[child] = slot[child], slot[i]
+        i = child
+
+
+@inner
+def gather(
+    space: Space, ledger: Ledger, base: Ints, drift: Ints, most: Ints, top: Ints, level: int
+) -> tuple[Floats, Ints]:
+    """The plain points whose bound, ``min(base + drift, most)`` by cell, is above the level: now OPEN, as a heap.
+
+    ``top`` is the largest base in each cell, or more; it is tightened where cells are looked into.
+    """
+    key, slots, size = np.empty(64), np.empty(64, np.int64), 0
+    for c in range(space.cells.shape[1]):
+        if space.cells[COUNT, c] == 0 or min(top[c] + drift[c], most[c]) <= level:
+            continue
+        highest = -BIG
+        for place in range(space.cells[START, c], space.cells[START, c] + space.cells[COUNT, c]):
+            slot = space.owner[place]
+            if ledger.entry[slot] != PLAIN:
+                continue
+            bound = min(base[slot] + drift[c], most[c])
+            if bound <= level:
+                highest = max(highest, base[slot])
+                continue
+            ledger.entry[slot] = OPEN
+            if size == key.size:
+                key, slots = _longer(key, slots)
+            key[size], slots[size] = bound - _nearness(space, place), slot
+            size += 1
+        top[c] = highest
+    key, slots = key[:size], slots[:size]
+    for i in range(size // 2 - 1, -1, -1):
+        _sink(key, slots, i, size)
+    return key, slots
+
+
+@inner
+def _longer(key: Floats, slots: Ints) -> tuple[Floats, Ints]:
+    long, more = np.empty(2 * key.size), np.empty(2 * key.size, np.int64)
+    for i in range(key.size):
+        long[i], more[i] = key[i], slots[i]
+    return long, more
+
+
+@inner
+def harvest(
+    space: Space, ledger: Ledger, base: Ints, drift: Ints, most: Ints, top: Ints, aim: Ints, work: Ints
+) -> tuple[Ledger, int]:
+    """Brings every point with a score above a level into the ledger, and returns the level.
+
+    The level is that of :func:`level_of`, with ``aim`` = (k, target, slack). The bounds of all plain points are then at
+    or below it. Best bounds first: once a bound is not above the level, no later one is. A point
+    that a plain one dominates scores less than that one, so its own score need not be counted.
+    """
+    k, target, slack = aim
+    level = level_of(ledger, k, target, slack)
+    key, slots = gather(space, ledger, base, drift, most, top, level)
+    size, found = slots.size, 0
+    p = np.empty(space.axes.shape[1])
+    while size > 0:
+        slot = slots[0]
+        cell = space.slots[CELL, slot]
+        if np.ceil(key[0]) <= level:
+            break
+        size -= 1
+        key[0], slots[0] = key[size], slots[size]
+        _sink(key, slots, 0, size)
+        point(space, slot, p)
+        other = reference(space, p, cell, ledger.entry, work)
+        if other >= 0:
+            there = space.slots[CELL, other]
+            base[slot] = min(base[other] + drift[there], most[there]) - 1 - drift[cell]
+            ledger.entry[slot] = PLAIN
+        else:
+            score = score_of(space, p, cell, work)
+            work[1] += 1
+            base[slot] = score - drift[cell]
+            if score > level:
+                ledger = add(ledger, space, slot, score)
+                found += 1
+                if found % 16 == 0 or ledger.meta[SIZE] <= target:
+                    level = max(level, level_of(ledger, k, target, slack))
+            else:
+                ledger.entry[slot] = PLAIN
+        if ledger.entry[slot] == PLAIN:
+            top[cell] = max(top[cell], base[slot])
+    level = max(level, level_of(ledger, k, target, slack))
+    for i in range(size):
+        slot = slots[i]
+        cell = space.slots[CELL, slot]
+        ledger.entry[slot] = PLAIN
+        top[cell] = max(top[cell], base[slot])
+    return ledger, level
