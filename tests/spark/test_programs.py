@@ -3,8 +3,10 @@
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import skyband as sb
 from skyband import datasets
 from skyband.datasets.replay import DISORDER, Replay
 from skyband.errors import SkybandError
-from skyband.spark import sources
+from skyband.spark import run, sources
 from skyband.spark.watch import Watch, reason
 
 VALUE = "price * volume DESC"
@@ -88,6 +90,26 @@ def test_text_that_is_no_time(spark: SparkSession, tmp_path: Path) -> None:
 def test_nothing_to_take_columns_from(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(SkybandError, match="there are no parquet files to take the columns from"):
         taken_in(spark, f"parquet:{tmp_path}")
+
+
+def test_lines_of_a_socket(spark: SparkSession) -> None:
+    """Text that is no number counts as invalid; the stream goes on until it is stopped."""
+    query = sb.TopK(k=2, order_by="CAST(value AS DOUBLE) DESC", window=sb.last(4, every=4), select=("value",))
+    got: list[pa.Table] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        place = sources.source(f"socket:127.0.0.1:{server.getsockname()[1]}")
+        answer = run(sources.read(spark, place, query), query)
+        watch = Watch(sources.start(answer, sources.sink("memory:"), lambda _, part: got.append(part)))
+        with server.accept()[0] as client:
+            client.sendall(b"3\n1e2\nmany\n7\n5\n")
+            deadline = time.monotonic() + PATIENCE
+            while watch.poll().seen < 5 and watch.running and time.monotonic() < deadline:
+                time.sleep(0.1)
+            watch.query.stop()
+    watch.raise_failure()
+    progress = watch.poll()
+    assert (progress.seen, progress.invalid, progress.late) == (5, 1, 0)
+    assert [(row["rank"], row["value"]) for row in pa.concat_tables(got).to_pylist()] == [(1, "1e2"), (2, "7")]
 
 
 @pytest.mark.parametrize(
@@ -161,6 +183,22 @@ def test_run_from_csv_to_json(tmp_path: Path) -> None:
     found = sorted((row["window_end"], row["rank"], row["id"]) for row in map(json.loads, lines))
     expected = sb.Monitor(QUERY).push(trades()).to_pylist()
     assert [(rank, id) for _, rank, id in found] == [(row["rank"], row["id"]) for row in expected]
+
+
+@pytest.mark.slow
+def test_run_to_memory_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
+    """The whole answer is shown at the end; with a checkpoint a second run has only what is new."""
+    (tmp_path / "in").mkdir()
+    monitor = sb.Monitor(QUERY)
+    places = ["--from", f"parquet:{tmp_path}/in", "--to", "memory:", "--checkpoint", f"{tmp_path}/state"]
+    for number, part in enumerate((trades().slice(0, 2000), trades().slice(2000))):
+        parquet.write_table(part, tmp_path / "in" / f"{number}.parquet")
+        lines = skyband("run", *places, "--once", "--trigger", "1 second", *OPTIONS).stdout.splitlines()
+        got = [line.split("\t") for line in lines]
+        at, rank = (got[0].index(name) for name in ("id", "rank"))
+        assert [(int(row[rank]), int(row[at])) for row in got[1:]] == [
+            (row["rank"], row["id"]) for row in monitor.push(part).to_pylist()
+        ]
 
 
 @pytest.mark.slow

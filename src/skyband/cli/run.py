@@ -25,6 +25,12 @@ EXAMPLES = """[bold]Examples[/]
 skyband run --from rate: --on timestamp --order-by "value % 1000 DESC" \\
   -k 3 --last "10 seconds" --every "1 second"
 
+[dim]# numbers from a socket, such as that of nc -lk 9999, every 5 seconds[/]
+
+skyband run --from socket:localhost:9999 --trigger "5 seconds" \\
+  --on timestamp --order-by "CAST(value AS DOUBLE) DESC" -k 3 \\
+  --last "1 minute" --emit latest
+
 [dim]# the files of one directory into another, here those of skyband demo[/]
 
 skyband demo --seconds 10 --out demo
@@ -32,6 +38,12 @@ skyband demo --seconds 10 --out demo
 skyband run --from parquet:demo/trades --to parquet:demo/answer --once \\
   -k 5 --order-by "price * volume DESC" --last "10 minutes" \\
   --every "1 minute" --late "2 seconds" --partition-by symbol
+
+[dim]# all of an answer shown at the end, with a checkpoint to go on from[/]
+
+skyband run --from parquet:demo/trades --to memory: --once \\
+  --checkpoint demo/state -k 5 --order-by "price * volume DESC" \\
+  --last "10 minutes" --every "1 minute"
 
 [dim]# what would be done, and why[/]
 
