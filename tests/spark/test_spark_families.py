@@ -36,8 +36,10 @@ def ids(query):
     return f"{query.family}-{query.window.kind}{'-partitions' * bool(query.partition_by)}"
 
 
-@pytest.mark.parametrize("query", [pytest.param(q, marks=[pytest.mark.slow] * (q.family != "dominating")) for q in SPREAD],
-                         ids=ids)  # fmt: skip
+SOME_SLOW = [pytest.param(query, marks=[pytest.mark.slow] * (query.family != "dominating")) for query in SPREAD]
+
+
+@pytest.mark.parametrize("query", SOME_SLOW, ids=ids)
 def test_spread_over_shards(spark, query):
     assert_same_on_spark(spark, query, batches(), shards=2)
 

@@ -11,6 +11,7 @@ from skyband.layout import Layout
 from skyband.spark.job import Job, shard_names
 from skyband.spark.operator import MemoryPieces, merging, unpacker
 from skyband.spark.pack import PACKED, Packer
+from skyband.spark.partial import summable
 from skyband.spark.rounds import PROPOSED, counting, proposing
 from skyband.spark.shard import MERGED
 from skyband.spark.spread import cells
@@ -35,7 +36,7 @@ class Cells:
 
     def __init__(self, query, schema, groups):
         self.query, self.names = query, query.measure().needs(schema.names)
-        travelling = {*Layout(query, schema).columns, *self.names}
+        travelling = {*Layout(query, schema).columns, *([] if summable(query) else self.names)}
         shards = tuple(shard_names(len(cells(query.family, groups))))
         self.job = Job(
             query=query, schema=pa.schema([field for field in schema if field.name in travelling]),

@@ -1,7 +1,7 @@
 """What every task of a run needs to know. No pyspark here: it is the part that travels to the workers."""
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ from skyband.layout import Layout, Written, beside
 from skyband.measures import Measure
 from skyband.plan import Plan, plan_for
 from skyband.queries import Query, TopK, TopKPairs
+from skyband.spark.partial import over_sums, summable
 from skyband.spark.spread import Local, cells
 
 Emit = Literal["final", "changes", "latest"]
@@ -75,6 +76,16 @@ class Job:
         """Whether tasks send only the top k of each pane: exact for hopping windows whose panes a row shows."""
         return self.query.window.hopping and self.time is not None and prepare(self).plan.algorithm.name == "mintopk"
 
+    @cached_property
+    def summed(self) -> bool:
+        """Whether tasks send only the sums of each object and pane."""
+        return summable(self.query)
+
+    @property
+    def fewer(self) -> bool:
+        """Whether tasks send less than they get; what is late is then found out pane by pane."""
+        return self.pruned or self.summed
+
     @property
     def sequence(self) -> bool:
         """Whether rows are placed by their number in a sequence."""
@@ -111,6 +122,8 @@ def prepare(job: Job) -> Prepared:
     if query.row_condition is not None:
         changes["where"] = None
     placed = query.but(**changes)
+    if job.summed:
+        placed = over_sums(placed, SCORE)
     own = pa.schema([(SCORE, pa.float64()), (TIME, job.kind or pa.int64()), (TIE, pa.int64())])
     layout = Layout(placed, pa.schema([*job.schema, *own]), job.schema.names)
     group = [pa.field(job.part, pa.int32())] if job.spread and job.part else []

@@ -18,6 +18,7 @@ from skyband.kernels import panes
 from skyband.kernels.intake import count_nan
 from skyband.keys import Keys
 from skyband.spark.job import SCORE, TIE, TIME, Job, prepare
+from skyband.spark.partial import sums
 from skyband.store import table_to_bytes
 
 PACKED = pa.schema({
@@ -110,18 +111,18 @@ class Packer:
         if size:
             if self.window.time:
                 self.newest = max(self.newest, int(rows.time.max()))
-            if self.job.pruned:
+            if self.job.fewer:
                 if self.window.time:
                     self._count_rows(rows.time)
                 if self.worth:
-                    rows = self._pruned(rows)
+                    rows = self._fewer(rows)
                     self.worth = rows.score.size <= WORTH * size
             self.kept.append(rows)
             self.rows += rows.score.size
         if self.rows > self.limit:
             self._gather()
             self.limit = max(GATHER, 2 * self.rows)
-            if not self.job.pruned or self.rows > SEND:
+            if not self.job.fewer or self.rows > SEND:
                 yield from self._send()
         self.spent += clock.perf_counter() - start
 
@@ -180,6 +181,11 @@ class Packer:
         goodness = self.measure.evaluate(table).score
         return goodness if self.query.descending else 0.0 - goodness
 
+    def _fewer(self, rows: Batch) -> Batch:
+        if self.job.pruned:
+            return self._pruned(rows)
+        return Batch(*sums(rows.table, rows.score, rows.time, rows.tie, self.window.pane))
+
     def _pruned(self, rows: Batch) -> Batch:
         """The top k of every partition and pane, and rows that tie with them in everything that ranks."""
         names = self.query.partition_by
@@ -210,7 +216,7 @@ class Packer:
             table = pa.concat_tables([rows.table for rows in self.kept])
             columns = (np.concatenate(column) for column in list(zip(*self.kept, strict=True))[1:])
             rows = Batch(table, *columns)
-            self.kept = [self._pruned(rows) if self.job.pruned else rows]
+            self.kept = [self._fewer(rows) if self.job.fewer else rows]
             self.rows = self.kept[0].score.size
 
     def _send(self) -> Packets:

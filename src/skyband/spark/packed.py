@@ -23,12 +23,13 @@ class Ordered(Intake):
     """Takes rows with an event time in its order, as soon as the watermark has passed them."""
 
     now = -FOREVER  # the newest event time over all tasks, this batch included
+    grain = 1  # a row is late if all the positions it stands for are: more than one if it is the sum of a pane
     waits = True  # False: rows are taken as they come, in the order of event time within a batch
 
     def _in_time(self, table: pa.Table, measured: Measured, time: Ints) -> Ready:
         assert self.window.late is not None
-        on_time = time >= self.newest - self.window.late
-        self.late += int(time.size - on_time.sum())
+        on_time = time >= (self.newest - self.window.late) // self.grain * self.grain
+        self.late += int(time.size - on_time.sum()) if self.grain == 1 else 0  # sums are counted with their panes
         table = table.filter(pa.array(on_time))
         if self.held is not None:
             table = pa.concat_tables([self.held, table])
@@ -87,6 +88,7 @@ class Packed(Chunk):
         assert isinstance(self.pipeline.intake, Ordered)
         self.intake = self.pipeline.intake
         self.intake.waits = not job.latest
+        self.intake.grain = self.window.pane if job.summed else 1
         self.inherited: list[pa.Table] = []  # changes from the answer of a job that wanted more
         self.fields = self.prepared.travelling
         if self.window.time:

@@ -18,6 +18,7 @@ from skyband.queries import Query, TopK, TopKIncomplete
 from skyband.spark.job import Emit, Job, shard_names
 from skyband.spark.operator import Operator, answer_schema, at_once, merging, unpacker
 from skyband.spark.pack import PACKED, packer
+from skyband.spark.partial import summable
 from skyband.spark.rounds import PROPOSED, counting, proposing
 from skyband.spark.session import configure
 from skyband.spark.shard import COUNTS, MERGED, Step
@@ -166,7 +167,10 @@ class _Inputs:
             find_column(name, self.schema.names, quoted=True)
         travelling = {*Layout(query, self.schema).columns, *query.partition_by}
         if not isinstance(query, TopK):
-            travelling |= {*query.measure().needs(self.schema.names)}
+            looked_at = query.measure().needs(self.schema.names)
+            travelling |= set() if summable(query) else {*looked_at}
+            for name in looked_at:
+                self._plain(name)
         schema = pa.schema([field for field in self.schema if field.name in travelling])
         for name in schema.names:
             self._plain(name)

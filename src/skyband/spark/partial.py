@@ -1,0 +1,39 @@
+"""Amounts that add up need not travel one by one: each task sends what the rows of an object in a pane add up to."""
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.algorithm import Floats, Ints
+from skyband.incomplete.partials import Partials, merged
+from skyband.keys import Keys
+from skyband.plan import plan_for
+from skyband.queries import Query, TopKIncomplete
+from skyband.queries.incomplete import LARGEST
+
+
+def summable(query: Query) -> bool:
+    """Whether rows of one object and pane may be replaced by their sum: windows are then made of whole panes."""
+    return (isinstance(query, TopKIncomplete) and query.aggregate in ("sum", "count") and query.window.time
+            and plan_for((query,)).algorithm.name == "panes")  # fmt: skip
+
+
+def over_sums(query: Query, amount: str) -> Query:
+    """The query over rows that carry an amount, in which the weights of streams are contained already."""
+    return query.but(value=f'"{amount}"', aggregate="sum", stream=None, streams=None, weights={}, bounds=None)
+
+
+def sums(table: pa.Table, amount: Floats, time: Ints, tie: Ints, pane: int) -> tuple[pa.Table, Floats, Ints, Ints]:
+    """One row for each combination of values in ``table`` and pane: the sum of its amounts, its newest time and tie.
+
+    A sum that takes more than a double is told in two rows, so that nothing is lost.
+    """
+    objects = Keys(table.slice(0, 0))
+    code = objects.encode(table)
+    least = int(tie.min(initial=0))
+    parts = merged(Partials(code, time // pane, amount.copy(), np.zeros(amount.size), time.copy(), tie - least))
+    if np.abs(parts.hi).max(initial=0) > LARGEST:  # no amount that a row may have
+        return table, amount, time, tie
+    rest = np.flatnonzero(parts.lo)
+    rows = np.concatenate([np.arange(parts.hi.size), rest])
+    amounts = np.concatenate([parts.hi, parts.lo[rest]])
+    return objects.rows.take(pa.array(parts.group[rows])), amounts, parts.time[rows], parts.number[rows] + least
