@@ -196,14 +196,15 @@ class AmountMeasure(Measure):
         values = np.empty((amount.size, 0))
         if query.aggregate == "count":
             amount = np.ones(amount.size)
+        amount = np.where(good, amount, np.nan)
         if self.named:
             place = self._places(table, cast(tuple[str, ...], query.streams))
-            good &= place >= 0
+            amount[place < 0] = np.nan
             values = place.astype(np.float64)[:, None]
         if query.weights:
             place = self._places(table, tuple(query.weights))
             amount = amount * np.array([*query.weights.values(), 1.0])[place]  # -1, no weight given, is the last: 1
-        return Measured(np.where(good, amount, np.nan), values)
+        return Measured(amount, values)
 
     def needs(self, names: Sequence[str]) -> tuple[str, ...]:
         found = [find_column(name, names) for group in self.tags for name in group]

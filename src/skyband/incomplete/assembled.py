@@ -1,0 +1,226 @@
+"""What the algorithms that put objects together row by row have in common."""
+
+from collections import namedtuple
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skyband.algorithm import FOREVER, NOTHING, Changes, Emission, Floats, Ints, Rankings, Rows
+from skyband.incomplete import parts as states
+from skyband.incomplete.parts import Whole
+from skyband.kernels.incomplete import assemble as kernel
+from skyband.kernels.incomplete.assemble import CELLS, HEAD, NOW, OBJECTS, ROWS, Arriving, Events, Parts, Spec
+from skyband.kernels.incomplete.lists import Lists, Sorted
+from skyband.kernels.incomplete.ranking import k_best
+from skyband.kernels.incomplete.view import SIZE, TOP, WHOLE, View, follow, no_log
+from skyband.kernels.output import no_output
+from skyband.perkey import PerKey
+from skyband.queries import Query, TopKIncomplete
+
+_HOW = {"sum": kernel.SUM, "count": kernel.SUM, "mean": kernel.MEAN, "max": kernel.MAX, "min": kernel.MIN,
+        "product": kernel.PRODUCT}  # fmt: skip
+_GROUPS: tuple[tuple[str, Any], ...] = (("parts", Parts), ("view", View), ("main", Sorted), ("buffer", Sorted))
+_NAMES = [f"{name}_{field}" for name, kind in _GROUPS for field in kind._fields] + ["stamp", "owner", "used", "order"]
+_Fields: Any = namedtuple("State", _NAMES)  # type: ignore[misc]
+State = tuple[NDArray[Any], ...]
+
+
+class Assembled(PerKey[State]):
+    """An algorithm that holds rows and, above them, a view of the k_max best objects."""
+
+    serves = frozenset({"hopping", "arrival"})
+    state_type = _Fields
+    listed = False  # whether it keeps sorted lists
+
+    def __init__(self, *queries: Query, **options: float) -> None:
+        super().__init__(*queries, **options)
+        query = self.asked
+        self.function = query.aggregate if callable(query.aggregate) else None
+        how = _HOW[str(query.aggregate)] if self.function is None else kernel.FUNCTION
+        window = self.window
+        self.spec = Spec(how, query.occurrences == "many", query.width or 0, query.low, window.extent,
+                         window.every or 0, window.time)  # fmt: skip
+        self.ties = query.ties == "all"
+        self.coded = query.stream is not None and not isinstance(query.streams, tuple)
+        self.streams = 0  # codes of streams given out so far: they are never forgotten
+
+    @property
+    def asked(self) -> TopKIncomplete:
+        """The query."""
+        return cast(TopKIncomplete, self.query)
+
+    def fresh(self) -> State:
+        parts, listed = states.no_parts(), self._lists
+        return _packed(Whole(parts, states.no_view(self.query.k, self.ties, listed),
+                             states.lists_of(parts, self.spec, listed), NOTHING))  # fmt: skip
+
+    def update(self, rows: Rows, frontier: int) -> tuple[Emission, ...]:
+        if self.coded and rows.score.size:
+            self.streams = max(self.streams, int(rows.tags[:, 1].max()) + 1)
+        return super().update(rows, frontier)
+
+    def advance(self, state: State, rows: Rows, frontier: int) -> tuple[State, tuple[Emission, ...]]:
+        whole, rows = self._unpacked(state), rows.spelled_out()
+        log, out = no_log(), no_output()
+        begin = 0
+        while True:
+            end = min(begin + self.stretch(whole), rows.score.size)
+            last = end == rows.score.size
+            whole, arriving = self._arriving(whole, rows, slice(begin, end))
+            self.observe(whole, arriving)
+            events = kernel.assemble(whole.parts, arriving, frontier if last else -FOREVER, self.spec)
+            if self.function is not None:
+                self._score(events)
+            lists, log, out = follow(whole.view, whole.lists, events, log, out)
+            whole = self.settled(whole._replace(lists=lists))
+            begin = end
+            if last:
+                break
+        if self.window.hopping:
+            return _packed(whole), (Rankings.of(out),)
+        told = int(log.used[0])
+        changes = Changes(log.trigger[:told], log.at[:told], NOTHING, log.op[:told], log.number[:told],
+                          log.score[:told])  # fmt: skip
+        return _packed(whole), (changes,)
+
+    def stretch(self, whole: Whole) -> int:
+        """How many rows to take in before settling."""
+        return 4096
+
+    def observe(self, whole: Whole, arriving: Arriving) -> None:
+        """Sees the rows before they are taken in."""
+
+    def settled(self, whole: Whole) -> Whole:
+        """The state with what is dead cleared away, once it is the most."""
+        return states.compacted(whole, self.spec) if states.wasteful(whole, self.spec.many) else whole
+
+    def snapshot(self, state: State, waiting: Rows, query: Query, k: int, last: int | None) -> tuple[int, Ints, Floats]:
+        parts, window = self._unpacked(state).parts, self.window
+        newest = self.newest if window.time and window.hopping else int(parts.meta[NOW])
+        end = newest + 1 if not window.hopping else window.first_end(newest)
+        held = self._rows(parts).join(waiting)
+        held = held.take(held.time >= end - (last or window.extent))
+        held = held.take(np.lexsort((held.number, held.time)))
+        whole = self._unpacked(self.fresh())
+        whole, arriving = self._arriving(whole, held, slice(None))
+        endless = self.spec._replace(extent=FOREVER, slide=0)
+        kernel.assemble(whole.parts, arriving, 0, endless)
+        found = whole.parts
+        score = states.scores(found, endless, self.function)
+        objects = int(found.meta[OBJECTS])
+        best = k_best(score, found.newest[:objects], found.newest_number[:objects], k, self.ties)
+        return end, found.newest_number[best], score[best]
+
+    def numbers(self, state: State) -> Ints:
+        parts = self._unpacked(state).parts
+        return parts.newest_number[np.flatnonzero(parts.rows[: parts.meta[OBJECTS]] > 0)]
+
+    @property
+    def candidates(self) -> int:
+        held = (self._unpacked(state).parts.meta for state in self.states.values())
+        return sum(int(meta[ROWS] - meta[HEAD]) for meta in held) + sum(r.score.size for r in self.waiting.values())
+
+    def arrays(self) -> Any:
+        yield "streams", np.array([self.streams])
+        yield from super().arrays()
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self.streams = int(arrays["streams"][0])
+        super().restore({name: array.copy() for name, array in arrays.items() if name != "streams"})
+
+    def tags(self) -> tuple[Ints, ...]:
+        found = [NOTHING]
+        for state in self.states.values():
+            parts = self._unpacked(state).parts
+            objects = int(parts.meta[OBJECTS])
+            found.append(parts.code[:objects][parts.rows[:objects] > 0])
+        found += [rows.tags[:, 0] for rows in self.waiting.values()]
+        return (np.unique(np.concatenate(found)), *([np.arange(self.streams)] if self.coded else []))
+
+    def retag(self, codes: tuple[Ints, ...]) -> None:
+        for key, state in self.states.items():
+            whole = states.compacted(self._unpacked(state), self.spec)
+            whole.parts.code[:] = codes[0][whole.parts.code]
+            self.states[key] = _packed(whole)
+        for key, rows in self.waiting.items():
+            tags = rows.tags.copy()
+            tags[:, 0] = codes[0][tags[:, 0]]
+            self.waiting[key] = rows._replace(tags=tags)
+
+    def verify(self, state: State) -> None:
+        whole = self._unpacked(state)
+        parts, view = whole.parts, whole.view
+        rows, cells, objects = slice(parts.meta[HEAD], parts.meta[ROWS]), parts.meta[CELLS], parts.meta[OBJECTS]
+        time, number = parts.time[rows], parts.number[rows]
+        assert (np.lexsort((number, time)) == np.arange(time.size)).all(), "rows are out of order"
+        counting = np.ones(time.size, bool) if self.spec.many else parts.last[parts.cell[rows]] == number
+        count = np.bincount(parts.cell[rows][counting], minlength=cells)
+        assert (count == parts.valid[:cells]).all(), "rows of a cell were miscounted"
+        assert (np.bincount(parts.owner[:cells], weights=count, minlength=objects) == parts.rows[:objects]).all()
+        alive = parts.rows[:objects] > 0
+        assert (view.alive[:objects] == parts.rows[:objects]).all()
+        score = states.scores(parts, self.spec, self.function)
+        assert (score[alive] == view.score[:objects][alive]).all(), "a score is out of date"
+        inside = view.order[: view.meta[SIZE]]
+        assert alive[inside].all() and np.unique(inside).size == inside.size
+        best = k_best(view.score[inside], view.time[inside], view.number[inside], inside.size, False)
+        assert (best == np.arange(inside.size)).all(), "the view is out of order"
+        outside = np.setdiff1d(np.flatnonzero(alive), inside)
+        assert not outside.size or not view.meta[WHOLE], "an object is missing from a view that holds all"
+        if inside.size and outside.size:
+            assert score[outside].max() <= view.score[inside[-1]], "an object outside is better than one inside"
+        shown = view.shown[: view.meta[TOP]]
+        assert (np.flatnonzero(~np.isnan(view.entered[:objects])) == np.sort(shown)).all(), "the top k was lost"
+
+    def _score(self, events: Events) -> None:
+        """Has the Python function score the events of a batch."""
+        assert self.function is not None
+        used, width = int(events.used[0]), self.spec.width
+        scored = np.flatnonzero(events.alive[:used] > 0)
+        vectors = events.vector[: used * width].reshape(used, width)[scored]
+        events.score[scored] = states.evaluated(self.function, vectors)
+
+    @property
+    def _lists(self) -> bool:
+        return self.listed and self.function is None
+
+    def _arriving(self, whole: Whole, rows: Rows, which: slice) -> tuple[Whole, Arriving]:
+        """The rows as the kernels see them, and room for them."""
+        value = rows.score[which].copy()
+        size = value.size
+        codes = rows.tags[which, 0] if size else NOTHING
+        if not size or self.asked.stream is None:
+            stream = np.zeros(size, np.int64)
+        else:
+            stream = rows.tags[which, 1].copy() if self.coded else rows.values[which, 0].astype(np.int64)
+        whole, slot = states.introduce(whole, codes)
+        whole = states.with_room(whole, size)
+        return whole, Arriving(value, rows.time[which].copy(), rows.number[which].copy(), slot, stream)
+
+    def _rows(self, parts: Parts) -> Rows:
+        """The rows held, as they came."""
+        which = slice(parts.meta[HEAD], parts.meta[ROWS])
+        cell = parts.cell[which]
+        code, stream = parts.code[parts.owner[cell]], parts.stream[cell]
+        named = not self.coded and self.asked.stream is not None
+        tags = np.stack([code, stream] if self.coded else [code], axis=1)
+        values = stream.astype(np.float64)[:, None] if named else np.empty((cell.size, 0))
+        return Rows(parts.value[which], parts.time[which], np.zeros(cell.size, np.int64), parts.number[which], 0, 0,
+                    values, tags)  # fmt: skip
+
+    def _unpacked(self, state: State) -> Whole:
+        groups, begin = [], 0
+        for _, kind in _GROUPS:
+            groups.append(kind(*state[begin : begin + len(kind._fields)]))
+            begin += len(kind._fields)
+        parts, view, main, buffer = groups
+        stamp, owner, used, order = state[begin:]
+        return Whole(parts, view, Lists(main, buffer, stamp, owner, used, self.spec), order)
+
+
+def _packed(whole: Whole) -> State:
+    lists = whole.lists
+    state: State = _Fields._make((*whole.parts, *whole.view, *lists.main, *lists.buffer, lists.stamp, lists.owner,
+                                  lists.used, whole.order))  # fmt: skip
+    return state

@@ -1,0 +1,210 @@
+"""The state of assembled objects as arrays with room to grow: building, growing and compacting them."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skyband.algorithm import FOREVER, NOTHING, Floats, Ints
+from skyband.incomplete.partials import Partials, merged
+from skyband.kernels.incomplete import assemble as kernel
+from skyband.kernels.incomplete import view as views
+from skyband.kernels.incomplete.assemble import CELLS, HEAD, OBJECTS, ROWS, Parts, Spec
+from skyband.kernels.incomplete.lists import Lists, Sorted
+from skyband.kernels.incomplete.view import View
+
+_NONE = np.empty(0)
+_ROW_FIELDS = ("time", "number", "value", "cell")
+_CELL_FIELDS = ("owner", "stream", "following", "valid", "seen", "hi", "lo", "last")
+_OBJECT_FIELDS = ("code", "first", "rows", "newest", "newest_number")
+_SLOT_FIELDS = ("score", "time", "number", "alive", "inside", "entered")
+T = TypeVar("T", Parts, View)
+
+
+class Whole(NamedTuple):
+    """All that is known of one partition."""
+
+    parts: Parts
+    view: View
+    lists: Lists
+    order: Ints  # the places of the objects, in the order of their codes
+
+
+def no_parts() -> Parts:
+    """Nothing seen yet."""
+    meta = np.array([0, 0, 0, 0, -FOREVER, -FOREVER])
+    return Parts(NOTHING, NOTHING, _NONE, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, _NONE, _NONE, NOTHING,
+                 NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, meta)  # fmt: skip
+
+
+def no_view(k: int, ties: bool, listed: bool) -> View:
+    """An empty view, with everything in it."""
+    meta = np.zeros(views.FILLS + 1, np.int64)
+    meta[[views.KMAX, views.WHOLE, views.K, views.TIES, views.LISTED]] = k + max(8, k), True, k, ties, listed
+    return View(NOTHING, NOTHING, _NONE, NOTHING, NOTHING, NOTHING, NOTHING, _NONE, np.zeros(1), meta)
+
+
+def lists_of(parts: Parts, spec: Spec, listed: bool) -> Lists:
+    """The sorted lists of what the cells say now."""
+    cells = int(parts.meta[CELLS])
+    some = np.flatnonzero(parts.valid[:cells] > 0) if listed else NOTHING
+    some = some[np.lexsort((-parts.hi[some], parts.stream[some]))]
+    room = max(64, int(np.sqrt(cells)) + 1) if listed else 0
+    buffer = Sorted(np.zeros(room, np.int64), np.zeros(room), np.zeros(room, np.int64), np.zeros(room, np.int64))
+    main = Sorted(parts.stream[some], parts.hi[some], some, np.zeros(some.size, np.int64))
+    size = parts.owner.size
+    return Lists(main, buffer, np.zeros(size, np.int64), parts.owner.copy(), np.zeros(1, np.int64), spec)
+
+
+def introduce(whole: Whole, codes: Ints) -> tuple[Whole, Ints]:
+    """Gives objects that are new a place; returns the place of each code."""
+    parts, view, lists, order = whole
+    distinct, which = np.unique(codes, return_inverse=True)
+    known = parts.code[order]
+    at = np.searchsorted(known, distinct)
+    old = np.zeros(distinct.size, bool)
+    old[at < known.size] = known[at[at < known.size]] == distinct[at < known.size]
+    objects = int(parts.meta[OBJECTS])
+    new = int(distinct.size - old.sum())
+    place = np.empty(distinct.size, np.int64)
+    place[old] = order[at[old]]
+    if new:
+        place[~old] = np.arange(objects, objects + new)
+        parts = _grown(parts, _OBJECT_FIELDS, objects + new)
+        view = _grown(view, _SLOT_FIELDS, parts.code.size)
+        view = _grown(view, ("order", "shown"), parts.code.size + 2)
+        fresh = slice(objects, objects + new)
+        parts.code[fresh], parts.first[fresh], parts.rows[fresh] = distinct[~old], -1, 0
+        view.alive[fresh], view.inside[fresh], view.entered[fresh] = 0, 0, np.nan
+        parts.meta[OBJECTS] += new
+        order = np.insert(order, at[~old], place[~old])
+    return Whole(parts, view, lists, order), place[which]
+
+
+def with_room(whole: Whole, rows: int) -> Whole:
+    """Room for so many more rows, and for as many cells."""
+    parts, lists = whole.parts, whole.lists
+    parts = _grown(parts, _ROW_FIELDS, int(parts.meta[ROWS]) + rows)
+    parts = _grown(parts, _CELL_FIELDS, int(parts.meta[CELLS]) + rows)
+    size = parts.owner.size
+    if whole.view.meta[views.LISTED] and lists.stamp.size < size:
+        lists = lists._replace(stamp=_wide(lists.stamp, size), owner=_wide(lists.owner, size))
+    return whole._replace(parts=parts, lists=lists)
+
+
+def compacted(whole: Whole, spec: Spec, keep: NDArray[np.bool_] | None = None) -> Whole:
+    """Without the rows that expired or were superseded (or are not among ``keep``), and objects that have none left.
+
+    Where ``keep`` is given, cells are added up anew from the rows that stay; scores are left for the caller.
+    """
+    parts, view, _, order = whole
+    listed = bool(view.meta[views.LISTED])
+    rows, cells, objects = (int(parts.meta[place]) for place in (ROWS, CELLS, OBJECTS))
+    kept = np.arange(int(parts.meta[HEAD]), rows)
+    kept = kept[parts.last[parts.cell[kept]] == parts.number[kept]] if not spec.many else kept
+    if keep is not None:
+        kept = kept[keep[kept]]
+    alive = np.zeros(objects, bool)
+    alive[parts.owner[parts.cell[kept]]] = True
+    stays = np.flatnonzero(alive[parts.owner[:cells]])
+    slots = np.flatnonzero(alive)
+    to_slot, to_cell = _ranks(slots, objects), _ranks(stays, cells)
+    columns: dict[str, Any] = {name: getattr(parts, name)[kept] for name in _ROW_FIELDS}
+    columns |= {name: getattr(parts, name)[stays] for name in _CELL_FIELDS}
+    columns |= {name: getattr(parts, name)[slots] for name in _OBJECT_FIELDS}
+    columns["cell"] = to_cell[columns["cell"]]
+    columns["owner"] = to_slot[columns["owner"]]
+    columns["following"] = to_cell[columns["following"]]
+    columns["first"] = to_cell[columns["first"]]
+    meta = parts.meta.copy()
+    meta[[HEAD, ROWS, CELLS, OBJECTS]] = 0, kept.size, stays.size, slots.size
+    parts = Parts(**columns, meta=meta)
+    if keep is not None:
+        _add_up(parts)
+    view = _compacted_view(view, slots, to_slot)
+    order = to_slot[order]
+    return Whole(parts, view, lists_of(parts, spec, listed), order[order >= 0])
+
+
+def wasteful(whole: Whole, many: bool) -> bool:
+    """Whether most of the state is dead: rows that expired or were superseded, objects that have none left."""
+    meta, parts = whole.parts.meta, whole.parts
+    objects, cells = int(meta[OBJECTS]), int(meta[CELLS])
+    alive = int(np.count_nonzero(parts.rows[:objects] > 0))
+    counting = int(meta[ROWS] - meta[HEAD]) if many else int(parts.valid[:cells].sum())
+    return objects > 2 * alive + 64 or meta[ROWS] > 2 * counting + 64
+
+
+def rescored(whole: Whole, spec: Spec, function: Callable[[Floats], Floats] | None) -> Whole:
+    """Every score anew, and a view that is to be filled."""
+    parts, view = whole.parts, whole.view
+    objects = int(parts.meta[OBJECTS])
+    score = scores(parts, spec, function)
+    view.score[:objects], view.time[:objects] = score, parts.newest[:objects]
+    view.number[:objects], view.alive[:objects] = parts.newest_number[:objects], parts.rows[:objects]
+    view.inside[:objects] = 0
+    meta = view.meta
+    meta[views.SIZE], meta[views.WHOLE] = 0, 0
+    return whole
+
+
+def scores(parts: Parts, spec: Spec, function: Callable[[Floats], Floats] | None) -> Floats:
+    """The score of every object in the window."""
+    objects, cells = int(parts.meta[OBJECTS]), int(parts.meta[CELLS])
+    if function is None:
+        return kernel.all_scores(parts, spec)
+    vectors = np.full((objects, spec.width), spec.low)
+    some = np.flatnonzero(parts.valid[:cells] > 0)
+    vectors[parts.owner[some], parts.stream[some]] = parts.hi[some]
+    return evaluated(function, vectors)
+
+
+def evaluated(function: Callable[[Floats], Floats], vectors: Floats) -> Floats:
+    """The scores that a Python function gives; NaN is the worst of all."""
+    score = np.asarray(function(vectors), np.float64) if vectors.shape[0] else _NONE
+    return np.where(np.isnan(score), -np.inf, score)
+
+
+def _add_up(parts: Parts) -> None:
+    """Counts and sums of the cells, anew from the rows."""
+    cells, rows = parts.owner.size, parts.cell.size
+    parts.valid[:] = np.bincount(parts.cell, minlength=cells)
+    zeros = np.zeros(rows)
+    sums = merged(Partials(parts.cell, np.zeros(rows, np.int64), parts.value, zeros, parts.time, parts.number))
+    parts.hi[:], parts.lo[:] = 0.0, 0.0
+    parts.hi[sums.group], parts.lo[sums.group] = sums.hi, sums.lo
+    parts.rows[:] = np.bincount(parts.owner[parts.cell], minlength=parts.code.size)
+
+
+def _compacted_view(view: View, slots: Ints, to_slot: Ints) -> View:
+    columns: dict[str, Any] = {name: getattr(view, name)[slots] for name in _SLOT_FIELDS}
+    meta = view.meta.copy()
+    inside = to_slot[view.order[: meta[views.SIZE]]]
+    shown = to_slot[view.shown[: meta[views.TOP]]]
+    meta[views.SIZE] = (inside >= 0).sum()
+    room = np.full(slots.size + 2, -1)
+    order, told = room.copy(), room
+    order[: meta[views.SIZE]] = inside[inside >= 0]
+    told[: shown.size] = shown
+    return View(order, told, **columns, bar=view.bar, meta=meta)
+
+
+def _ranks(kept: Ints, size: int) -> Ints:
+    """New numbers for old: -1 where something is gone; the last entry makes -1 stay -1."""
+    rank = np.full(size + 1, -1)
+    rank[kept] = np.arange(kept.size)
+    return rank
+
+
+def _grown(state: T, names: tuple[str, ...], size: int) -> T:
+    if getattr(state, names[0]).size >= size:
+        return state
+    size = max(size, getattr(state, names[0]).size * 3 // 2)
+    return state._replace(**{name: _wide(getattr(state, name), size) for name in names})
+
+
+def _wide(array: NDArray[Any], size: int) -> NDArray[Any]:
+    wide = np.zeros(size, array.dtype)
+    wide[: array.size] = array
+    return wide

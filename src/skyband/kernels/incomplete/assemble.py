@@ -1,0 +1,309 @@
+"""Objects put together from rows: what each stream says of an object now, as rows come and expire.
+
+Everything that happens to an object's score is written down as an event; :mod:`skyband.kernels.incomplete.view` then
+follows the events to see who is in the top k. Scores depend on rows alone, never on ranks, so a Python function can
+score all the events of a batch at once.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from skyband.kernels.incomplete.exact import add
+from skyband.kernels.output import grow
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+HEAD, ROWS, CELLS, OBJECTS, NOW, NEXT = range(6)  # places in Parts.meta
+SUM, MEAN, MAX, MIN, PRODUCT, FUNCTION = range(6)  # aggregates
+CHANGED, ARRIVED, CLOSED = range(3)  # kinds of event
+
+
+class Parts(NamedTuple):
+    """Rows in the order of event time, the cells (object, stream) they belong to, and the objects.
+
+    Of the arrays only the first entries are in use: see ``meta``. ``NOW`` is the newest position, ``NEXT`` the end of
+    the hopping window that closes next.
+    """
+
+    time: Ints
+    number: Ints
+    value: Floats
+    cell: Ints
+    owner: Ints  # of a cell: its object
+    stream: Ints
+    following: Ints  # the next cell of the same object; -1: none
+    valid: Ints  # rows that count now
+    seen: Ints  # rows since the object came into the window
+    hi: Floats  # what the stream says of the object: hi + lo
+    lo: Floats
+    last: Ints  # occurrences "once": the number of the row that counts
+    code: Ints  # of an object
+    first: Ints  # its first cell
+    rows: Ints  # its rows that count now; 0: it is not in the window
+    newest: Ints  # time and number of its newest row
+    newest_number: Ints
+    meta: Ints
+
+
+class Arriving(NamedTuple):
+    """A batch; ``slot`` is the place of a row's object."""
+
+    value: Floats
+    time: Ints
+    number: Ints
+    slot: Ints
+    stream: Ints
+
+
+class Spec(NamedTuple):
+    """What is asked for."""
+
+    how: int
+    many: bool
+    width: int  # streams there are; 0: unknown
+    low: float  # what an absent stream counts for
+    extent: int
+    slide: int  # 0: every arrival
+    timed: bool
+
+
+class Events(NamedTuple):
+    """``CHANGED``: an object's score, and the cell that did it; ``ARRIVED`` and ``CLOSED``: the answer is due.
+
+    For the latter ``time`` is where the answer belongs, and ``number`` the arrival that brought it about.
+    """
+
+    kind: Ints
+    slot: Ints
+    cell: Ints
+    stream: Ints  # of the cell
+    value: Floats  # what it says now; NaN: nothing
+    score: Floats
+    time: Ints
+    number: Ints
+    alive: Ints  # rows of the object that count
+    vector: Floats  # FUNCTION: what each stream says, ``width`` values an event
+    used: Ints
+
+
+@njit(cache=True)
+def no_events(room: int, width: int) -> Events:
+    return Events(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64),
+                  np.empty(room, np.int64), np.empty(room), np.empty(room), np.empty(room, np.int64),
+                  np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room * width),
+                  np.zeros(1, np.int64))  # fmt: skip
+
+
+@njit(cache=True)
+def _next(events: Events, width: int) -> Events:
+    """Room for one more event."""
+    if events.used[0] < events.kind.size:
+        return events
+    return Events(grow(events.kind, 0), grow(events.slot, 0), grow(events.cell, 0), grow(events.stream, 0),
+                  grow(events.value, 0), grow(events.score, 0), grow(events.time, 0), grow(events.number, 0),
+                  grow(events.alive, 0), grow(events.vector, 2 * events.kind.size * width), events.used)  # fmt: skip
+
+
+@njit(cache=True)
+def score_of(parts: Parts, slot: int, spec: Spec) -> float:
+    """The aggregate of what the streams say of an object that is in the window."""
+    c, present = parts.first[slot], 0
+    if spec.how == SUM or spec.how == MEAN:
+        hi, lo = 0.0, 0.0
+        while c >= 0:
+            if parts.valid[c] > 0:
+                hi, lo, _ = add(hi, lo, parts.hi[c], parts.lo[c])
+            c = parts.following[c]
+        return hi / spec.width if spec.how == MEAN else hi
+    if spec.how == FUNCTION:
+        return 0.0
+    values = np.empty(0)
+    if spec.how == PRODUCT:
+        values = np.empty(max(spec.width, 1))
+    most, least = -np.inf, np.inf
+    while c >= 0:
+        if parts.valid[c] > 0:
+            most, least = max(most, parts.hi[c]), min(least, parts.hi[c])
+            if spec.how == PRODUCT:
+                if present == values.size:
+                    values = grow(values, 0)
+                values[present] = parts.hi[c]
+            present += 1
+        c = parts.following[c]
+    if spec.how == MAX:
+        return most
+    if spec.how == MIN:
+        return least if present >= spec.width else min(least, spec.low)
+    score = 1.0
+    for _ in range(present, spec.width):
+        score *= spec.low
+    for value in np.sort(values[:present]):  # in this order, so that the rounding is the same whatever came first
+        score *= value
+    return score
+
+
+@njit(cache=True)
+def _changed(parts: Parts, events: Events, cell: int, spec: Spec) -> Events:
+    events = _next(events, spec.width)
+    slot, i = parts.owner[cell], events.used[0]
+    events.kind[i], events.slot[i], events.cell[i] = CHANGED, slot, cell
+    events.stream[i], events.value[i] = parts.stream[cell], parts.hi[cell] if parts.valid[cell] > 0 else np.nan
+    events.alive[i] = parts.rows[slot]
+    events.time[i], events.number[i] = parts.newest[slot], parts.newest_number[slot]
+    events.score[i] = score_of(parts, slot, spec) if parts.rows[slot] > 0 else -np.inf
+    if spec.how == FUNCTION:
+        vector = events.vector[i * spec.width : (i + 1) * spec.width]
+        vector[:] = spec.low
+        c = parts.first[slot]
+        while c >= 0:
+            if parts.valid[c] > 0:
+                vector[parts.stream[c]] = parts.hi[c]
+            c = parts.following[c]
+    events.used[0] += 1
+    return events
+
+
+@njit(cache=True)
+def _due(events: Events, kind: int, at: int, trigger: int, width: int) -> Events:
+    events = _next(events, width)
+    i = events.used[0]
+    events.kind[i], events.slot[i], events.cell[i], events.alive[i] = kind, -1, -1, 0
+    events.time[i], events.number[i], events.score[i] = at, trigger, 0.0
+    events.used[0] += 1
+    return events
+
+
+@njit(cache=True)
+def _sum_anew(parts: Parts, cell: int) -> None:
+    """Adds up a cell from its rows: an addition was not exact."""
+    parts.hi[cell], parts.lo[cell] = 0.0, 0.0
+    for i in range(parts.meta[HEAD], parts.meta[ROWS]):
+        if parts.cell[i] == cell:
+            parts.hi[cell], parts.lo[cell], _ = add(parts.hi[cell], parts.lo[cell], parts.value[i], 0.0)
+
+
+@njit(cache=True)
+def _expire(parts: Parts, events: Events, start: int, spec: Spec) -> Events:
+    """Takes away the rows before ``start``."""
+    meta = parts.meta
+    while meta[HEAD] < meta[ROWS] and parts.time[meta[HEAD]] < start:
+        i = meta[HEAD]
+        meta[HEAD] += 1
+        c = parts.cell[i]
+        if not spec.many and parts.last[c] != parts.number[i]:
+            continue  # superseded by a newer value of the same stream
+        parts.valid[c] -= 1
+        parts.rows[parts.owner[c]] -= 1
+        if spec.many and parts.valid[c] > 0:
+            parts.hi[c], parts.lo[c], exact = add(parts.hi[c], parts.lo[c], -parts.value[i], 0.0)
+            if not exact:
+                _sum_anew(parts, c)
+        events = _changed(parts, events, c, spec)
+    return events
+
+
+@njit(cache=True)
+def _cell(parts: Parts, slot: int, stream: int) -> int:
+    """The cell of an object and stream, made if need be."""
+    if parts.rows[slot] == 0:  # a new life: what was said before does not count
+        c = parts.first[slot]
+        while c >= 0:
+            parts.seen[c] = 0
+            c = parts.following[c]
+    c = parts.first[slot]
+    while c >= 0:
+        if parts.stream[c] == stream:
+            return int(c)
+        c = parts.following[c]
+    c = parts.meta[CELLS]
+    parts.meta[CELLS] += 1
+    parts.owner[c], parts.stream[c], parts.following[c] = slot, stream, parts.first[slot]
+    parts.valid[c], parts.seen[c], parts.hi[c], parts.lo[c], parts.last[c] = 0, 0, 0.0, 0.0, -1
+    parts.first[slot] = c
+    return int(c)
+
+
+@njit(cache=True)
+def _arrive(parts: Parts, events: Events, rows: Arriving, i: int, spec: Spec) -> Events:
+    """One row takes its place."""
+    meta, slot, time, number = parts.meta, rows.slot[i], rows.time[i], rows.number[i]
+    c = _cell(parts, slot, rows.stream[i])
+    parts.seen[c] += 1
+    j = meta[ROWS]
+    while j > meta[HEAD] and parts.time[j - 1] > time:
+        j -= 1
+    if not spec.many and parts.valid[c] > 0:
+        for other in range(j, meta[ROWS]):
+            if parts.number[other] == parts.last[c]:
+                return events  # out of order: a newer value of the stream is there already
+    for other in range(meta[ROWS], j, -1):
+        parts.time[other], parts.number[other] = parts.time[other - 1], parts.number[other - 1]
+        parts.value[other], parts.cell[other] = parts.value[other - 1], parts.cell[other - 1]
+    parts.time[j], parts.number[j], parts.value[j], parts.cell[j] = time, number, rows.value[i], c
+    meta[ROWS] += 1
+    if parts.rows[slot] == 0 or time >= parts.newest[slot]:
+        parts.newest[slot], parts.newest_number[slot] = time, number
+    if spec.many and parts.valid[c] > 0:
+        parts.hi[c], parts.lo[c], exact = add(parts.hi[c], parts.lo[c], rows.value[i], 0.0)
+        parts.valid[c] += 1
+        parts.rows[slot] += 1
+        if not exact:
+            _sum_anew(parts, c)
+    else:
+        parts.hi[c], parts.lo[c], parts.last[c] = rows.value[i], 0.0, number
+        parts.rows[slot] += 1 - parts.valid[c]
+        parts.valid[c] = 1
+    return _changed(parts, events, c, spec)
+
+
+@njit(cache=True)
+def _close(parts: Parts, events: Events, frontier: int, trigger: int, spec: Spec) -> Events:
+    """Closes the windows that end by ``frontier`` and hold something."""
+    meta = parts.meta
+    while meta[NEXT] <= frontier:
+        events = _expire(parts, events, meta[NEXT] - spec.extent, spec)
+        if meta[HEAD] == meta[ROWS]:  # nothing is left: on to the first window after the frontier
+            meta[NEXT] = frontier // spec.slide * spec.slide + spec.slide
+            return events
+        events = _due(events, CLOSED, meta[NEXT], trigger, spec.width)
+        meta[NEXT] += spec.slide
+    return events
+
+
+@njit(cache=True)
+def assemble(parts: Parts, rows: Arriving, frontier: int, spec: Spec) -> Events:
+    """Takes the rows in, one after the other; hopping windows that end by ``frontier`` are closed."""
+    meta, events = parts.meta, no_events(3 * rows.value.size + 8, spec.width)
+    for i in range(rows.value.size):
+        time = rows.time[i]
+        if spec.slide == 0:
+            meta[NOW] = max(meta[NOW], time)
+            events = _expire(parts, events, meta[NOW] - spec.extent + 1, spec)
+            if time > meta[NOW] - spec.extent:
+                events = _arrive(parts, events, rows, i, spec)
+            events = _due(events, ARRIVED, time, rows.number[i], spec.width)
+            continue
+        events = _close(parts, events, time, rows.number[i], spec)
+        events = _expire(parts, events, meta[NEXT] - spec.extent, spec)
+        meta[NOW] = max(meta[NOW], time)
+        events = _arrive(parts, events, rows, i, spec)
+        if not spec.timed:
+            events = _close(parts, events, time + 1, rows.number[i], spec)
+    if spec.timed and spec.slide > 0:
+        events = _close(parts, events, frontier, 0, spec)
+        events = _expire(parts, events, meta[NEXT] - spec.extent, spec)  # what no later window needs
+    return events
+
+
+@njit(cache=True)
+def all_scores(parts: Parts, spec: Spec) -> Floats:
+    """The score of every object; -inf for those that are not in the window."""
+    score = np.full(parts.meta[OBJECTS], -np.inf)
+    for slot in range(score.size):
+        if parts.rows[slot] > 0:
+            score[slot] = score_of(parts, slot, spec)
+    return score

@@ -1,0 +1,112 @@
+"""Instances of objects, their score intervals, and who is dominated (Haghani et al., CIKM 2009, section 3.2)."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from skyband.kernels.incomplete.assemble import HEAD, ROWS, Parts, Spec
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+MARGIN = 1e-12  # how far two scores may be off by rounding: nobody is dropped for less
+
+
+@njit(cache=True)
+def counting_rows(parts: Parts, many: bool) -> Ints:
+    """The rows that count, oldest first: each begins an instance of its object."""
+    rows = np.empty(parts.meta[ROWS] - parts.meta[HEAD], np.int64)
+    count = 0
+    for i in range(parts.meta[HEAD], parts.meta[ROWS]):
+        if many or parts.last[parts.cell[i]] == parts.number[i]:
+            rows[count] = i
+            count += 1
+    return rows[:count]
+
+
+@njit(cache=True)
+def intervals(parts: Parts, rows: Ints, hope: Floats, width: int, spec: Spec) -> tuple[Floats, Floats]:
+    """What each stream says of each instance now, and the most it may come to say: two vectors for each of ``rows``.
+
+    An instance takes only those rows of its object into account that are no older than itself. ``hope`` is, for each
+    object and stream, what may still come.
+    """
+    current, best = np.full((rows.size, width), spec.low), np.full((rows.size, width), spec.low)
+    value, within = np.zeros(parts.owner.size), np.zeros(parts.owner.size, np.bool_)
+    stop = rows.size
+    while stop > 0:
+        start = stop
+        while start > 0 and parts.time[rows[start - 1]] == parts.time[rows[stop - 1]]:
+            start -= 1
+            c = parts.cell[rows[start]]
+            value[c] = value[c] + parts.value[rows[start]] if spec.many else parts.value[rows[start]]
+            within[c] = True
+        for i in range(start, stop):  # rows of one moment expire together
+            slot = parts.owner[parts.cell[rows[i]]]
+            for s in range(width):
+                if hope[slot, s] > spec.low:
+                    best[i, s] = hope[slot, s]
+            c = parts.first[slot]
+            while c >= 0:
+                s = parts.stream[c]
+                if within[c]:
+                    current[i, s] = value[c]
+                if spec.many:
+                    best[i, s] = max(current[i, s], value[c] * within[c] + hope[slot, s])
+                else:  # seen once: it does not come again, and what is older than the instance does not count
+                    best[i, s] = max(current[i, s], hope[slot, s])
+                c = parts.following[c]
+        stop = start
+    return current, best
+
+
+@njit(cache=True)
+def dominated(time: Ints, owner: Ints, current: Floats, best: Floats, k: int) -> Flags:
+    """Which instances are dominated by k distinct objects: no older, and now better than they can ever become.
+
+    ``time`` ascends. Going back in time, the k largest scores of distinct objects are at hand in ``top``; the counter
+    of an instance reaches k exactly if the least of them is above its best score.
+    """
+    result = np.zeros(time.size, np.bool_)
+    top, who, size = np.empty(k), np.empty(k, np.int64), 0
+    stop = time.size
+    while stop > 0:
+        start = stop
+        while start > 0 and time[start - 1] == time[stop - 1]:
+            start -= 1
+            score, at = current[start], size
+            if size == k and score <= top[k - 1]:
+                continue
+            for i in range(size):
+                if who[i] == owner[start]:
+                    at = i
+                    break
+            if at < size and top[at] >= score:
+                continue
+            if at == size:
+                if size < k:
+                    size += 1
+                else:
+                    at = k - 1
+            while at > 0 and top[at - 1] < score:
+                top[at], who[at] = top[at - 1], who[at - 1]
+                at -= 1
+            top[at], who[at] = score, owner[start]
+        if size == k:
+            bar = top[k - 1]
+            for i in range(start, stop):
+                result[i] = bar > best[i] + MARGIN * (abs(bar) + abs(best[i]))
+        stop = start
+    return result
+
+
+@njit(cache=True)
+def needed(owner: Ints, gone: Flags, objects: int) -> Flags:
+    """Which rows stay: those from the first instance of their object that is not dominated."""
+    result, begun = np.zeros(owner.size, np.bool_), np.zeros(objects, np.bool_)
+    for i in range(owner.size):
+        if not gone[i]:
+            begun[owner[i]] = True
+        result[i] = begun[owner[i]]
+    return result

@@ -1,0 +1,229 @@
+"""The materialised view: the best k_max > k objects in order, so that the top k is at hand after every event.
+
+Yi et al., *Efficient Maintenance of Materialized Top-k Views* (ICDE 2003), as used by Haghani et al. (CIKM 2009,
+section 3.1): objects above the bar are in the view, and all others below it; only when fewer than k are left is the
+view filled anew.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from skyband.kernels.incomplete.assemble import ARRIVED, CHANGED, Events
+from skyband.kernels.incomplete.lists import Lists, note, threshold_algorithm
+from skyband.kernels.incomplete.ranking import k_best
+from skyband.kernels.order import better
+from skyband.kernels.output import Output, emit, grow
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+SIZE, TOP, KMAX, WHOLE, SINCE, BAR_TIME, BAR_NUMBER, K, TIES, LISTED, FILLS = range(11)  # places in View.meta
+
+
+class View(NamedTuple):
+    """The view, and of each object what the events have said so far.
+
+    ``WHOLE``: every object is in the view, so there is no bar. ``TOP``: how many of ``shown`` are in use.
+    ``SINCE``: events since the view was last filled. ``LISTED``: sorted lists are kept.
+    """
+
+    order: Ints  # slots, best first
+    shown: Ints  # the top k as it was last told, best first
+    score: Floats  # by slot
+    time: Ints
+    number: Ints
+    alive: Ints
+    inside: Ints  # whether it is in the view
+    entered: Floats  # its score when it entered the top k; NaN: it is not in it
+    bar: Floats  # score of the bar
+    meta: Ints
+
+
+class Log(NamedTuple):
+    """Changes of the top k."""
+
+    trigger: Ints
+    at: Ints
+    op: NDArray[np.int8]
+    number: Ints  # the newest row of the object
+    score: Floats
+    used: Ints
+
+
+@njit(cache=True)
+def no_log() -> Log:
+    return Log(np.empty(256, np.int64), np.empty(256, np.int64), np.empty(256, np.int8), np.empty(256, np.int64),
+               np.empty(256), np.zeros(1, np.int64))  # fmt: skip
+
+
+@njit(cache=True)
+def _tell(log: Log, trigger: int, at: int, op: int, number: int, score: float) -> Log:
+    i = log.used[0]
+    if i == log.trigger.size:
+        log = Log(grow(log.trigger, 0), grow(log.at, 0), grow(log.op, 0), grow(log.number, 0), grow(log.score, 0),
+                  log.used)  # fmt: skip
+    log.trigger[i], log.at[i], log.op[i], log.number[i], log.score[i] = trigger, at, op, number, score
+    log.used[0] = i + 1
+    return log
+
+
+@njit(cache=True)
+def _above(view: View, slot: int) -> bool:
+    """Whether an object belongs in the view."""
+    meta = view.meta
+    if meta[WHOLE]:
+        return True
+    if meta[TIES]:
+        return bool(view.score[slot] > view.bar[0])
+    return better(view.score[slot], view.time[slot], view.number[slot], view.bar[0], meta[BAR_TIME], meta[BAR_NUMBER])
+
+
+@njit(cache=True)
+def _find(view: View, slot: int) -> int:
+    """Where an object stands or would stand."""
+    low, high = 0, view.meta[SIZE]
+    while low < high:
+        middle = (low + high) // 2
+        other = view.order[middle]
+        if better(view.score[other], view.time[other], view.number[other],
+                  view.score[slot], view.time[slot], view.number[slot]):  # fmt: skip
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
+def _cut(view: View) -> None:
+    """Drops the worst when there are more than k_max, and sets the bar there."""
+    meta = view.meta
+    if meta[SIZE] <= meta[KMAX]:
+        return
+    keep = meta[KMAX]
+    if meta[TIES]:  # objects that tie stay together
+        while keep > 0 and view.score[view.order[keep - 1]] == view.score[view.order[keep]]:
+            keep -= 1
+        if keep < meta[K]:
+            return
+    bar = view.order[keep]
+    view.bar[0], meta[BAR_TIME], meta[BAR_NUMBER], meta[WHOLE] = view.score[bar], view.time[bar], view.number[bar], 0
+    for i in range(keep, meta[SIZE]):
+        view.inside[view.order[i]] = 0
+    meta[SIZE] = keep
+
+
+@njit(cache=True)
+def _change(view: View, events: Events, i: int) -> None:
+    """An object has a new score, or is gone."""
+    meta, slot = view.meta, events.slot[i]
+    if view.inside[slot]:
+        at = _find(view, slot)
+        for j in range(at, meta[SIZE] - 1):
+            view.order[j] = view.order[j + 1]
+        meta[SIZE] -= 1
+        view.inside[slot] = 0
+    view.score[slot], view.time[slot], view.number[slot] = events.score[i], events.time[i], events.number[i]
+    view.alive[slot] = events.alive[i]
+    if view.alive[slot] > 0 and _above(view, slot):
+        at = _find(view, slot)
+        for j in range(meta[SIZE], at, -1):
+            view.order[j] = view.order[j - 1]
+        view.order[at] = slot
+        view.inside[slot] = 1
+        meta[SIZE] += 1
+        _cut(view)
+
+
+@njit(cache=True)
+def _fill(view: View, lists: Lists) -> None:
+    """Fills the view anew, and tunes k_max: as large as keeps both the moves within and the fillings cheap."""
+    meta = view.meta
+    objects = view.alive.size
+    if meta[FILLS] > 0:
+        price = objects // max(meta[SINCE], 1)
+        if price > meta[KMAX]:
+            meta[KMAX] *= 2
+        elif 16 * price < meta[KMAX]:
+            meta[KMAX] = max(meta[K] + 8, meta[KMAX] // 2)
+    meta[FILLS] += 1
+    meta[SINCE] = 0
+    for i in range(meta[SIZE]):
+        view.inside[view.order[i]] = 0
+    if meta[LISTED]:
+        found, bar = threshold_algorithm(lists, view.score, view.alive, meta[KMAX])
+    else:
+        found, bar = np.flatnonzero(view.alive > 0), -np.inf
+    score, time, number = view.score[found], view.time[found], view.number[found]
+    best = k_best(score, time, number, meta[KMAX] + 1, meta[TIES] == 1)
+    meta[SIZE], meta[WHOLE] = best.size, bar == -np.inf
+    # Whoever was not found scores at most the bar; a time beyond all others shuts out those that tie with it.
+    view.bar[0], meta[BAR_TIME], meta[BAR_NUMBER] = bar, np.iinfo(np.int64).max, 0
+    for i in range(best.size):
+        view.order[i] = found[best[i]]
+        view.inside[found[best[i]]] = 1
+    if best.size < found.size and meta[TIES]:  # the rest scores less than the last of these
+        view.bar[0] = np.nextafter(score[best[-1]], -np.inf)
+        meta[WHOLE] = 0
+    _cut(view)
+
+
+@njit(cache=True)
+def _top(view: View, lists: Lists) -> int:
+    """How many of the view are the answer; fills it first if it has run low."""
+    meta = view.meta
+    if meta[SIZE] < meta[K] and not meta[WHOLE]:
+        _fill(view, lists)
+    top = min(meta[K], meta[SIZE])
+    if meta[TIES] and top > 0:
+        while top < meta[SIZE] and view.score[view.order[top]] == view.score[view.order[top - 1]]:
+            top += 1
+    return int(top)
+
+
+@njit(cache=True)
+def _difference(view: View, log: Log, top: int, trigger: int, at: int) -> Log:
+    """Tells who left the top k and who entered it."""
+    meta = view.meta
+    same = top == meta[TOP]
+    for i in range(top):
+        if np.isnan(view.entered[view.order[i]]):
+            same = False
+    if not same:
+        for i in range(top):
+            view.inside[view.order[i]] = 2
+        for i in range(meta[TOP]):
+            slot = view.shown[i]
+            if view.inside[slot] != 2:
+                log = _tell(log, trigger, at, -1, view.number[slot], view.entered[slot])
+                view.entered[slot] = np.nan
+        for i in range(top):
+            slot = view.order[i]
+            view.inside[slot] = 1
+            if np.isnan(view.entered[slot]):
+                view.entered[slot] = view.score[slot]
+                log = _tell(log, trigger, at, 1, view.number[slot], view.score[slot])
+    view.shown[:top] = view.order[:top]
+    meta[TOP] = top
+    return log
+
+
+@njit(cache=True)
+def follow(view: View, lists: Lists, events: Events, log: Log, out: Output) -> tuple[Lists, Log, Output]:
+    """Follows the events; whenever an answer is due, tells what changed or, of a hopping window, the ranking."""
+    for i in range(events.used[0]):
+        if events.kind[i] == CHANGED:
+            _change(view, events, i)
+            view.meta[SINCE] += 1
+            if view.meta[LISTED]:
+                lists = note(lists, events, i)
+        else:
+            top = _top(view, lists)
+            if events.kind[i] == ARRIVED:
+                log = _difference(view, log, top, events.number[i], events.time[i])
+            elif top > 0:
+                best = view.order[:top]
+                out = emit(out, 0, events.time[i], events.number[i], view.number[best], view.score[best])
+    return lists, log, out
