@@ -1,8 +1,9 @@
 """Generated data: no download, and the same seed gives the same data.
 
 Scores in arrival order (:mod:`~skyband.datasets.scores`), times and orders of arrival
-(:mod:`~skyband.datasets.arrivals`), points for :class:`skyband.Nearest` (:mod:`~skyband.datasets.points`) and a
-stream of trades (:mod:`~skyband.datasets.trades`).
+(:mod:`~skyband.datasets.arrivals`), points for :class:`skyband.Nearest` (:mod:`~skyband.datasets.points`), objects
+scattered over several streams (:mod:`~skyband.datasets.scattered`) and a stream of trades
+(:mod:`~skyband.datasets.trades`).
 
 >>> from skyband import datasets
 >>> table = datasets.trades(100_000)
@@ -11,6 +12,7 @@ stream of trades (:mod:`~skyband.datasets.trades`).
 
 from skyband.datasets.arrivals import bursty, late
 from skyband.datasets.points import clustered, independent
+from skyband.datasets.scattered import scattered
 from skyband.datasets.scores import constant, falling, random_walk, rising, tied, uniform
 from skyband.datasets.trades import trades
 
@@ -23,6 +25,7 @@ __all__ = [
     "late",
     "random_walk",
     "rising",
+    "scattered",
     "tied",
     "trades",
     "uniform",

@@ -144,8 +144,9 @@ def rescored(whole: Whole, spec: Spec, function: Callable[[Floats], Floats] | No
     view.score[:objects], view.time[:objects] = score, parts.newest[:objects]
     view.number[:objects], view.alive[:objects] = parts.newest_number[:objects], parts.rows[:objects]
     view.inside[:objects] = 0
-    meta = view.meta
-    meta[views.SIZE], meta[views.WHOLE] = 0, 0
+    # A bar that nobody reaches: whatever comes, the view is filled before it is next looked at.
+    view.bar[0], view.meta[views.BAR_TIME] = np.inf, np.iinfo(np.int64).max
+    view.meta[views.SIZE], view.meta[views.WHOLE] = 0, 0
     return whole
 
 
