@@ -1,7 +1,6 @@
 """A piece of the state takes in packed rows. Restore, update, save: the engine decides everything."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,13 +72,14 @@ class Chunk(ABC):
         return window.time and window.hopping and arrived.newest // window.slide != arrived.before // window.slide
 
 
-def latest(
-    event: Rankings, keys: Keys | None, touched: Ints, layout: Layout, k: int, columns: Callable[[Ints], pa.Table]
-) -> pa.Table:
-    """The rankings of the partitions ``touched``, exactly k ranks each; those that do not exist have no score."""
+def latest(event: Rankings, columns: pa.Table, keys: Keys | None, touched: Ints, layout: Layout, k: int) -> pa.Table:
+    """The rankings of the partitions ``touched``, exactly k ranks each; those that do not exist have no score.
+
+    ``columns`` are those of the objects of the event, or of its pairs.
+    """
     size = np.diff(event.offset)
     names = None if keys is None else keys.rows.take(pa.array(np.repeat(event.key, size)))
-    table = layout.snapshot(Written(event.end, names, size, event.number, event.score), columns(event.number))
+    table = layout.snapshot(Written(event.end, names, size, event.number, event.score), columns)
     first = np.zeros(max(event.key.max(initial=-1), touched.max(initial=-1)) + 1, np.int64)
     count = np.zeros_like(first)
     first[event.key], count[event.key] = event.offset[:-1], size

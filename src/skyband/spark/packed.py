@@ -72,11 +72,10 @@ class Spelled(Pipeline):
     def latest(self, touched: Ints, k: int) -> pa.Table:
         """The first k ranks of some partitions as they stand."""
         assert self.store is not None
-        store, query = self.store, self.queries[0]
+        query, nothing = self.queries[0], self.store.table.slice(0, 0)
         event = self.algorithm.result(query, query.k)
-        nothing = store.table.slice(0, 0)
-        return latest(event, self.intake.keys, touched, self._layout, k,
-                      lambda n: store.take(n, nothing, self.intake.accepted))  # fmt: skip
+        columns = self._columns(event.number, event.other, nothing, self.intake.accepted)
+        return latest(event, columns, self.intake.keys, touched, self._layout, k)
 
 
 class Packed(Chunk):

@@ -135,8 +135,8 @@ class Pruned(Chunk):
         now = np.array([newest]) if self.sequence is None else self.sequence.highest
         self.algorithm.state = state._replace(newest=now)
         event = self.algorithm.result(self.query, self.query.k)
-        return latest(event, self.keys, touched, self.prepared.layout, self.former.query.k,
-                      lambda n: self.table.take(pa.array(n)))  # fmt: skip
+        columns = self.table.take(pa.array(event.number))
+        return latest(event, columns, self.keys, touched, self.prepared.layout, self.former.query.k)
 
     def _forget(self) -> None:
         """Drops the columns of objects that are not held any more, and partitions that have none."""
