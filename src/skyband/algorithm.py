@@ -86,8 +86,11 @@ class Rankings(NamedTuple):
     def of(cls, out: Output) -> "Rankings":
         """What a kernel emitted."""
         blocks, rows = out.used
+        score = out.score[:rows]
+        if 2 * rows < out.score.size:  # an answer that is kept should not keep the room that was left
+            score = score.copy()
         return cls(out.end[:blocks], out.key[:blocks], out.trigger[:blocks], out.offset[: blocks + 1],
-                   out.number[:rows], out.score[:rows])  # fmt: skip
+                   out.number[:rows], score)  # fmt: skip
 
 
 class Changes(NamedTuple):

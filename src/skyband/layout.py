@@ -1,13 +1,13 @@
 """How answers are written: the columns of rankings, changes and snapshots, and where their values come from."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from skyband import scoring
+from skyband import memory, scoring
 from skyband.algorithm import NOTHING, Changes, Floats, Ints
 from skyband.errors import QueryError
 from skyband.positions import position_type, spelled
@@ -52,8 +52,7 @@ class Layout:
         window, size = self.query.window, written.size
         start = written.end - window.extent
         start = start if window.time else np.maximum(start, 0)
-        head = {"window_start": self._spelled(_spread(start, size)),
-                "window_end": self._spelled(_spread(written.end, size))}  # fmt: skip
+        head = {"window_start": self._bound(start, size), "window_end": self._bound(written.end, size)}
         return self._table(head, written, rows)
 
     def snapshot(self, written: Written, rows: pa.Table) -> pa.Table:
@@ -74,23 +73,36 @@ class Layout:
         return {item.name: item.evaluate(rows) for item in self._items}
 
     def _score(self, score: Floats) -> NDArray[np.float64]:
-        return score if self._sign > 0 else 0.0 - score  # 0.0 - x, since -x would turn 0 into -0
+        if self._sign > 0:
+            return score
+        negative: NDArray[np.float64] = np.subtract(0.0, score, out=memory.empty(score.size, np.float64))
+        return negative  # 0.0 - x, since -x would turn 0 into -0
+
+    def _bound(self, position: Ints, size: Ints) -> pa.Array:
+        """The bounds of windows, spelled once for each block and then spread over its rows."""
+        bound = self._spelled(position)
+        plain = bound.cast(pa.int64()) if pa.types.is_timestamp(bound.type) else bound
+        return pa.array(_spread(plain.to_numpy(), size)).cast(bound.type)
 
     def _spelled(self, position: Ints) -> pa.Array:
         return spelled(position, self._position, self.query.window.time)
 
 
-def _spread(values: Ints, size: Ints) -> Ints:
+def _spread(values: NDArray[Any], size: Ints) -> NDArray[Any]:
     """Each value as often as its block has rows; blocks of one size, the usual case, go several times as fast."""
     if size.size and (size == size[0]).all():
-        return np.broadcast_to(values[:, None], (values.size, int(size[0]))).ravel()
+        spread = memory.empty(values.size * int(size[0]), values.dtype)
+        spread.reshape(values.size, -1)[:] = values[:, None]
+        return spread
     return np.repeat(values, size)
 
 
 def _ranks(size: Ints) -> NDArray[np.int32]:
     """1, 2, 3, … in each block."""
     if size.size and (size == size[0]).all():
-        return np.tile(np.arange(1, size[0] + 1, dtype=np.int32), size.size)
+        ranks = memory.empty(size.size * int(size[0]), np.int32)
+        ranks.reshape(size.size, -1)[:] = np.arange(1, size[0] + 1, dtype=np.int32)
+        return ranks
     first = np.cumsum(size) - size
     return (np.arange(1, size.sum() + 1) - np.repeat(first, size)).astype(np.int32)
 

@@ -179,7 +179,8 @@ class Pipeline:
             rows = np.arange(number.size) + start
             number, score, other = number[rows], score[rows], other[rows] if other.size else other
         size = size[order]
-        return Written(event.end[order], self._keys(np.repeat(event.key[order], size)), size, number, score, other)
+        keys = None if self.intake.keys is None else self._keys(np.repeat(event.key[order], size))
+        return Written(event.end[order], keys, size, number, score, other)
 
     def _forget_partitions(self) -> None:
         """Drops the codes of partitions that have nothing left, once they are the most."""

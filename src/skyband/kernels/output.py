@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from skyband import memory
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -37,6 +39,11 @@ def no_output(rows: int = 1024) -> Output:
         np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64), np.zeros(65, np.int64),
         np.empty(rows, np.int64), np.empty(rows, np.float64), np.zeros(2, np.int64),
     )  # fmt: skip
+
+
+def roomy_output(rows: int) -> Output:
+    """:func:`no_output` in memory that is used again for the next answer."""
+    return no_output(0)._replace(number=memory.empty(rows, np.int64), score=memory.empty(rows, np.float64))
 
 
 @njit(cache=True)

@@ -7,7 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from skyband.kernels.order import better
-from skyband.kernels.output import Output, emit, grow, no_output
+from skyband.kernels.output import Output, emit, grow
 from skyband.kernels.sorting import by_rank
 
 Ints = NDArray[np.int64]
@@ -101,15 +101,21 @@ class Work(NamedTuple):
     """One partition at work: the top k, the rest of the super-top-k list, and rows that were not sorted in yet.
 
     ``size`` counts what is in use: of top, from where and up to where in rest, of fresh. Then come a flag, whether
-    the top k is stale and must be built anew before it is shown, a time no later than the oldest in the top k, and
-    how many rows have entered the top k since the list was minimal.
+    the top k is stale and must be built anew before it is shown, a time no later than the oldest in the top k, how
+    many rows have entered the top k since the list was minimal, and whether the arrays of rest may be written to.
     """
 
     top: Lists
     rest: Lists
     fresh: Lists
-    size: Ints  # top, start of rest, end of rest, fresh, stale, oldest, entered
-    best: Floats  # the best score in fresh
+    spare: Lists  # memory for the next merge
+    size: Ints  # top, start of rest, end of rest, fresh, stale, oldest, entered, own
+    best: Floats  # no score in fresh is higher
+
+
+@njit(cache=True)
+def _room(rows: int) -> Lists:
+    return Lists(np.zeros(1, np.int64), np.empty(rows), np.empty(rows, np.int64), np.empty(rows, np.int64))
 
 
 @njit(cache=True)
@@ -154,7 +160,7 @@ def _sorted(rows: Lists, count: int) -> Lists:
 @njit(cache=True)
 def _head(work: Work, spec: Spec, lo: int, hi: int) -> Work:
     """Takes the top k from the head of the rest, which is ``rest[lo:hi]``."""
-    top, rest, fresh, size, best = work
+    top, rest, fresh, spare, size, best = work
     tops = min(hi - lo, spec.k)
     while spec.ties and 0 < tops < hi - lo and rest.score[lo + tops] == rest.score[lo + tops - 1]:
         tops += 1
@@ -165,43 +171,46 @@ def _head(work: Work, spec: Spec, lo: int, hi: int) -> Work:
         top.score[i], top.time[i], top.number[i] = rest.score[lo + i], rest.time[lo + i], rest.number[lo + i]
         size[5] = min(size[5], top.time[i])
     size[0], size[1], size[2], size[4], size[6] = tops, lo + tops, hi, 0, 0
-    return Work(top, rest, fresh, size, best)
+    return Work(top, rest, fresh, spare, size, best)
 
 
 @njit(cache=True)
 def _merge(work: Work, spec: Spec, first: int) -> Work:
     """Sorts the fresh rows in, drops what no window from ``first`` on can show, and takes the top k from the head."""
-    top, rest, fresh, size, best = work
+    top, rest, fresh, out, size, best = work
     tops, lo, hi, count = size[0], size[1], size[2], size[3]
     total = tops + hi - lo + count
-    score, time, number = np.empty(total), np.empty(total, np.int64), np.empty(total, np.int64)
+    if total > out.score.size:
+        out = _room(2 * total)
+    score, time, number = out.score, out.time, out.number
     new = _sorted(fresh, count)
-    out = Lists(np.zeros(1, np.int64), score, time, number)
+    out.offset[0] = 0
     j = _merge_part(top, 0, tops, new, 0, out)  # the top k, stale or not, comes before the rest
     j = _merge_part(rest, lo, hi, new, j, out)
-    score[total - count + j :], time[total - count + j :] = new.score[j:], new.time[j:]
-    number[total - count + j :] = new.number[j:]
-    keep = minimal(score, window_marks(time, spec, first), spec.k, spec.ties)
+    score[total - count + j : total], time[total - count + j : total] = new.score[j:], new.time[j:]
+    number[total - count + j : total] = new.number[j:]
+    keep = minimal(score[:total], window_marks(time[:total], spec, first), spec.k, spec.ties)
     total = 0
     for n in range(keep.size):
         if keep[n]:
             score[total], time[total], number[total] = score[n], time[n], number[n]
             total += 1
-    size[3] = 0
-    return _head(Work(top, Lists(rest.offset, score, time, number), fresh, size, best), spec, 0, total)
+    spare = rest if size[7] else _room(0)
+    size[3], size[7] = 0, 1
+    return _head(Work(top, out, fresh, spare, size, best), spec, 0, total)
 
 
 @njit(cache=True)
 def _reserve(work: Work, rows: int) -> Work:
     """Room for ``rows`` more rows, and for what they may displace from the top k."""
-    top, rest, fresh, size, best = work
+    top, rest, fresh, spare, size, best = work
     if size[0] + MANY > top.score.size:
         need = size[0] + MANY
         top = Lists(top.offset, grow(top.score, need), grow(top.time, need), grow(top.number, need))
     if size[3] + rows + size[0] + MANY > fresh.score.size:
         need = size[3] + rows + size[0] + MANY
         fresh = Lists(fresh.offset, grow(fresh.score, need), grow(fresh.time, need), grow(fresh.number, need))
-    return Work(top, rest, fresh, size, best)
+    return Work(top, rest, fresh, spare, size, best)
 
 
 @njit(cache=True)
@@ -263,38 +272,78 @@ def _fold(work: Work, spec: Spec, rows: Lists, lo: int, hi: int, first: int) -> 
                 _enter(work, spec, rows.score[i], rows.time[i], rows.number[i])
             else:
                 _set_aside(work, rows.score[i], rows.time[i], rows.number[i])
-    if work.size[3] > max((work.size[2] - work.size[1]) // 2, 4 * spec.k, 256):
+    if work.size[3] > max(2 * (work.size[2] - work.size[1]), 4 * spec.k, 256):
         work = _merge(work, spec, first)
     return work
 
 
 @njit(cache=True)
+def _best_fresh(work: Work, start: int) -> int:
+    """Where the best fresh row is, or -1; drops those before ``start``."""
+    score, time, number = work.fresh.score, work.fresh.time, work.fresh.number
+    count, found, i = work.size[3], -1, 0
+    while i < count:
+        if time[i] < start:
+            count -= 1
+            score[i], time[i], number[i] = score[count], time[count], number[count]
+            continue
+        if found < 0 or (
+            score[i] >= score[found] and better(score[i], time[i], number[i], score[found], time[found], number[found])
+        ):
+            found = i
+        i += 1
+    work.size[3] = count
+    if found >= 0:
+        work.best[0] = score[found]
+    return found
+
+
+@njit(cache=True)
 def _refill(work: Work, spec: Spec, start: int) -> Work:
-    """Drops expired objects from the top k and moves the best of the rest up; where a fresh row may be better, the
+    """Drops expired objects from the top k and moves the best of the others up; where many of those are fresh, the
     top k is stale."""
-    top, rest = work.top, work.rest
-    kept = 0
-    for i in range(work.size[0]):
+    top, rest, fresh, spare, size, best = work
+    kept, tries = 0, 0
+    for i in range(size[0]):
         if top.time[i] >= start:
             top.score[kept], top.time[kept], top.number[kept] = top.score[i], top.time[i], top.number[i]
             kept += 1
-    while work.size[1] < work.size[2]:
-        i = work.size[1]
-        if rest.time[i] >= start:
-            if kept >= spec.k and not (spec.ties and rest.score[i] == top.score[spec.k - 1]):
+    while True:
+        while size[1] < size[2] and rest.time[size[1]] < start:
+            size[1] += 1
+        i, j = size[1], -1
+        more = i < size[2]
+        wanted = kept < spec.k or (spec.ties and best[0] >= top.score[spec.k - 1])
+        if size[3] and wanted and not (more and rest.score[i] > best[0]):
+            if tries == MANY:
+                size[4] = 1
                 break
-            if work.size[3] and work.best[0] >= rest.score[i]:
-                work.size[4] = 1
-                break
-            if kept == top.score.size:
-                top = Lists(top.offset, grow(top.score, kept), grow(top.time, kept), grow(top.number, kept))
-            top.score[kept], top.time[kept], top.number[kept] = rest.score[i], rest.time[i], rest.number[i]
-            kept += 1
-        work.size[1] += 1
-    if kept < spec.k and work.size[3]:
-        work.size[4] = 1
-    work.size[0], work.size[5] = kept, _oldest(top.time[:kept])
-    return Work(top, rest, work.fresh, work.size, work.best)
+            tries += 1
+            j = _best_fresh(work, start)
+        if j >= 0 and not (
+            more and better(rest.score[i], rest.time[i], rest.number[i], fresh.score[j], fresh.time[j], fresh.number[j])
+        ):
+            score, time, number = fresh.score[j], fresh.time[j], fresh.number[j]
+        elif more:
+            j = -1
+            score, time, number = rest.score[i], rest.time[i], rest.number[i]
+        else:
+            break
+        if kept >= spec.k and not (spec.ties and score == top.score[spec.k - 1]):
+            break
+        if kept == top.score.size:
+            top = Lists(top.offset, grow(top.score, kept), grow(top.time, kept), grow(top.number, kept))
+        top.score[kept], top.time[kept], top.number[kept] = score, time, number
+        kept += 1
+        if j < 0:
+            size[1] += 1
+        else:
+            last = size[3] - 1
+            fresh.score[j], fresh.time[j], fresh.number[j] = fresh.score[last], fresh.time[last], fresh.number[last]
+            size[3] = last
+            size[6] += 1
+    size[0], size[5] = kept, _oldest(top.time[:kept])
+    return Work(top, rest, fresh, spare, size, best)
 
 
 @njit(cache=True)
@@ -343,19 +392,14 @@ def _save(work: Work, spec: Spec, first: int, out: Lists, n: int) -> int:
 
 
 @njit(cache=True)
-def slide_lists(lists: Lists, rows: Lists, spec: Spec, closings: Closings) -> tuple[Lists, Output]:
+def slide_lists(lists: Lists, rows: Lists, spec: Spec, closings: Closings, out: Output) -> tuple[Lists, Output]:
     """Folds ``rows`` (by partition and pane) into the super-top-k lists and closes the windows that are due."""
     keys = lists.offset.size - 1
-    due = (closings.frontier.max() - closings.closed.min()) // spec.slide + 1 if keys else 0
-    out = no_output(min(min(max(due, 1), 1 << 24) * min(spec.k, 1 << 20), 1 << 24))
     offset = np.zeros(keys + 1, np.int64)
     capacity = lists.score.size + rows.score.size
     score, time, number = np.empty(capacity), np.empty(capacity, np.int64), np.empty(capacity, np.int64)
-    none = np.empty(0, np.int64)
-    scratch = spec.k if spec.k < 64 else 64
-    top = Lists(none, np.empty(scratch), np.empty(scratch, np.int64), np.empty(scratch, np.int64))
-    fresh = Lists(none, np.empty(64), np.empty(64, np.int64), np.empty(64, np.int64))
-    size, best = np.zeros(7, np.int64), np.zeros(1)
+    top, fresh, spare = _room(64), _room(64), _room(0)
+    size, best = np.zeros(8, np.int64), np.zeros(1)
     for key in range(keys):
         a, b = lists.offset[key], lists.offset[key + 1]
         lo, stop = rows.offset[key], rows.offset[key + 1]
@@ -369,8 +413,8 @@ def slide_lists(lists: Lists, rows: Lists, spec: Spec, closings: Closings) -> tu
             number[n : n + b - a] = lists.number[a:b]
             offset[key + 1] = n + b - a
             continue
-        size[3] = 0
-        work = _head(Work(top, lists, fresh, size, best), spec, a, b)
+        size[3] = size[7] = 0
+        work = _head(Work(top, lists, fresh, spare, size, best), spec, a, b)
         while lo < stop:
             pane = rows.time[lo] // spec.pane * spec.pane
             hi = lo + 1
@@ -383,7 +427,7 @@ def slide_lists(lists: Lists, rows: Lists, spec: Spec, closings: Closings) -> tu
         first = present if closings.offset.size else end // spec.slide
         if work.size[3] or work.size[6]:
             work = _merge(work, spec, first)
-        top, fresh = work.top, work.fresh
+        top, fresh, spare = work.top, work.fresh, work.rest if size[7] else work.spare
         offset[key + 1] = _save(work, spec, first, Lists(offset, score, time, number), n)
     n = offset[keys]
     return Lists(offset, score[:n].copy(), time[:n].copy(), number[:n].copy()), out

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from skyband.algorithm import FOREVER, NOTHING, Algorithm, Emission, Floats, Ints, Rankings, Rows
 from skyband.kernels import panes, supertopk
+from skyband.kernels.output import roomy_output
 from skyband.order import ranking
 from skyband.queries import Query
 
@@ -70,7 +71,8 @@ class MinTopk(Algorithm):
         ripe, still_open = self._ripe(self._pruned(rows), closings)
         state = self.state
         lists = supertopk.Lists(state.offset, state.score, state.time, state.number)
-        lists, out = supertopk.slide_lists(lists, ripe, self._spec, closings)
+        out = roomy_output(self._most(lists, ripe, closings, int(newest.max(initial=-FOREVER))))
+        lists, out = supertopk.slide_lists(lists, ripe, self._spec, closings, out)
         self.state = State(*lists, *still_open, closed, newest)
         return (Rankings.of(out),)
 
@@ -231,6 +233,20 @@ class MinTopk(Algorithm):
             closed, still_open = _select(rows, ripe), _select(rows, ~ripe)
         offset = np.concatenate([[0], np.cumsum(np.bincount(closed.key, minlength=self._keys))])
         return supertopk.Lists(offset, closed.score, closed.time, closed.number), still_open
+
+    def _most(self, lists: supertopk.Lists, ripe: supertopk.Lists, closings: supertopk.Closings, newest: int) -> int:
+        """Rows that will come out, about or at most: room that is not used costs nothing."""
+        objects = lists.number.size + ripe.number.size
+        if not objects:
+            return 0
+        slide, extent = self.window.slide, self.window.extent
+        windows = closings.end.size
+        if self.window.time:
+            oldest = int(min(lists.time.min(initial=FOREVER), ripe.time.min(initial=FOREVER)))
+            first = max(int(closings.closed[0]), oldest)
+            windows = self._keys * max(0, min(int(closings.frontier[0]), newest + extent) // slide - first // slide)
+        rows = min(windows * min(self.query.k, objects), objects * (extent // slide + 1))
+        return min(rows, 1 << 24)
 
     def _everything(self) -> panes.Columns:
         state = self.state
