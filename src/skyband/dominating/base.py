@@ -52,14 +52,15 @@ from skyband.queries import Query, TopKDominating
 
 NOW, CLOSED = range(2)  # of the clock: the newest position, and the end of the last window that closed
 
-TABLES = {"slots": 7, "cells": 3, "axes": 2, "data": 7, "gone": 3, "cell": 7}  # fields that are tables, and their rows
+# Fields that are tables, and their rows.
+TABLES = {"slots": 7, "cells": 3, "axes": 2, "data": 7, "gone": 3, "cell": 7, "event": 5, "mark": 5}
 
 State = tuple[NDArray[Any], ...]
 
 
 def joined(*parts: type[Any]) -> type[Any]:
     """A NamedTuple with the fields of several and a clock."""
-    fields = [f"{part.__name__.lower()}_{field}" for part in parts for field in part._fields]
+    fields = [f"{part.__name__.lower()}{i}_{field}" for i, part in enumerate(parts) for field in part._fields]
     return namedtuple("State", [*fields, "clock"])
 
 

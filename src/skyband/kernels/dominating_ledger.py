@@ -12,7 +12,7 @@ from skyband.kernels.order import better
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-SIZE, TOP, GONE, SHOWN, DIMENSIONS = range(5)  # of ``Ledger.meta``
+SIZE, TOP, GONE, SHOWN, DIMENSIONS, CHANGES = range(6)  # of ``Ledger.meta``
 SCORE, WHEN, WHO, SLOT, SHOWS, LISTED, RANK = range(7)  # rows of ``Ledger.data``
 
 
@@ -34,7 +34,7 @@ class Ledger(NamedTuple):
 def empty_ledger(d: int) -> Ledger:
     """A ledger without entries."""
     none = np.empty((7, 0), np.int64)
-    return Ledger(np.empty(0), none, np.full(1, -1), none[:3].copy(), np.array([0, 0, 0, 0, d]))
+    return Ledger(np.empty(0), none, np.full(1, -1), none[:3].copy(), np.array([0, 0, 0, 0, d, 0]))
 
 
 def with_slots(ledger: Ledger, slots: int) -> Ledger:
@@ -128,6 +128,7 @@ def _unlist(ledger: Ledger, i: int) -> None:
     for r in range(_rank_of(ledger, i), ledger.meta[TOP] - 1):
         ledger.data[RANK, r] = ledger.data[RANK, r + 1]
     ledger.meta[TOP] -= 1
+    ledger.meta[CHANGES] += 1  # who is listed has changed
 
 
 @inner
@@ -169,6 +170,7 @@ def settle(ledger: Ledger, k: int, ties: bool) -> None:
                 rank[meta[TOP]], listed[i] = i, 1
                 meta[TOP] += 1
     if meta[TOP] > top:
+        meta[CHANGES] += 1
         _sort(ledger)
     while meta[TOP] > k and not (ties and ledger.data[SCORE, rank[meta[TOP] - 1]] == ledger.data[SCORE, rank[k - 1]]):
         meta[TOP] -= 1
@@ -186,6 +188,7 @@ def _refill(ledger: Ledger, k: int) -> None:
         if ledger.data[SCORE, i] >= least and not ledger.data[LISTED, i]:
             ledger.data[RANK, meta[TOP]], ledger.data[LISTED, i] = i, 1
             meta[TOP] += 1
+    meta[CHANGES] += 1
     _sort(ledger)
 
 

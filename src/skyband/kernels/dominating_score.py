@@ -83,7 +83,8 @@ def score_of(space: Space, p: Floats, cell: int, work: Ints) -> int:
                 equal += 1
         last = first + shape[d - 1]
         first += low[d - 1]
-        level[equal:] = -1
+        for j in range(equal, d):
+            level[j] = -1
         if equal == 0:
             for c in range(first + 1, last):
                 total += space.cells[COUNT, c]
@@ -114,14 +115,20 @@ def reference(space: Space, p: Floats, cell: int, listed: Ints, work: Ints) -> i
     Cells are visited by falling sum of their coordinates, from that of p on, since a point found early scores low.
     """
     d, c = space.axes.shape[1], coordinates(space, cell)
-    back, most = np.zeros(d, np.int64), c.sum()
+    back, most = np.zeros(d, np.int64), 0
+    for j in range(d):
+        most += c[j]
     for away in range(most + 1):
         rest = away
         for j in range(d - 1, -1, -1):
             back[j] = min(c[j], rest)
             rest -= back[j]
         while True:
-            found = _reference_in(space, p, cell - (back * space.axes[STRIDE]).sum(), back.min() > 0, listed, work)
+            other, sure = cell, True
+            for j in range(d):
+                other -= back[j] * space.axes[STRIDE, j]
+                sure &= back[j] > 0
+            found = _reference_in(space, p, other, sure, listed, work) if space.cells[COUNT, other] > 0 else -1
             if found >= 0:
                 return found
             rest, j = 0, d - 1  # the next way to be ``away`` cells back

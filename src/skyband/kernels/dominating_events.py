@@ -1,0 +1,160 @@
+"""Events: when a point must be looked at again (dominating, sections 4 and 5)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skyband.kernels.dominating_jit import inner
+from skyband.kernels.dominating_ledger import CHANGES, RANK, SCORE, SLOT, TOP, Ledger
+from skyband.kernels.dominating_score import coordinates, dominates
+from skyband.kernels.dominating_space import HEAD, PLACE, SHAPE, STRIDE, TURN, Space
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+BASE, NEXT, BEFORE, BUCKET, NEWER = range(5)  # rows of ``Events.event``
+NEWER_HERE, MOST, LEAST, SUM, SAMPLED = range(5)  # rows of ``Events.mark``
+CLOCK, ARRIVED, NEAR, SEEN, FORCED, MODE, REFRESHED, SWEPT = range(8)  # of ``Events.meta``
+EVA, ADA, AHBA, AMSA = range(4)  # modes
+NEVER_DUE = 1 << 60
+
+
+class Events(NamedTuple):
+    """The events of the points that are not in the ledger, in buckets by the time when they are due.
+
+    Time is counted in updates: a step in which a points come and x go counts max(a, x), so that in one update a score
+    grows by no more than one, shrinks by no more than one, and no more than one point expires. BASE is an upper bound
+    of the score less the points that had arrived when it was made. NEWER is the counter of section 5.1; NEWER_HERE is
+    that of the cell.
+    """
+
+    event: Ints  # by slot
+    queue: Ints  # the first slot of each bucket, a ring
+    mark: Ints  # by cell
+    soon: Ints  # the turns of the top k, ascending
+    meta: Ints
+
+
+def no_events(slots: int, cells: int, mode: int) -> Events:
+    """No event yet."""
+    event = np.zeros((5, slots), np.int64)
+    event[BUCKET] = -1
+    ring = 1 << max(6, int(slots).bit_length())
+    meta = np.array([0, 0, max(1, slots // 1000), -1, 1, mode, 0, 0])
+    return Events(event, np.full(ring, -1), np.zeros((5, cells), np.int64), np.empty(0, np.int64), meta)
+
+
+@inner
+def enqueue(events: Events, slot: int, due: int) -> None:
+    """Puts the event of a point in its bucket; what lies too far ahead is looked at early."""
+    ring, event = events.queue.size, events.event
+    bucket = min(due, events.meta[CLOCK] + ring - 1) % ring
+    first = events.queue[bucket]
+    event[NEXT, slot], event[BEFORE, slot], event[BUCKET, slot] = first, -1, bucket
+    if first >= 0:
+        event[BEFORE, first] = slot
+    events.queue[bucket] = slot
+
+
+@inner
+def dequeue(events: Events, slot: int) -> None:
+    """Takes the event of a point out, if it has one."""
+    event = events.event
+    if event[BUCKET, slot] < 0:
+        return
+    before, after = event[BEFORE, slot], event[NEXT, slot]
+    if before >= 0:
+        event[NEXT, before] = after
+    else:
+        events.queue[event[BUCKET, slot]] = after
+    if after >= 0:
+        event[BEFORE, after] = before
+    event[BUCKET, slot] = -1
+
+
+@inner
+def note_newer(space: Space, events: Events, cell: int) -> None:
+    """A point came that is newer than all: it counts for every cell that its cell dominates."""
+    d, counter = space.axes.shape[1], events.mark[NEWER_HERE]
+    low = coordinates(space, cell)
+    for j in range(d):
+        low[j] += 1
+        if low[j] >= space.axes[SHAPE, j]:
+            return
+    at = low.copy()
+    while True:
+        first = 0
+        for j in range(d - 1):
+            first += at[j] * space.axes[STRIDE, j]
+        for c in range(first + low[d - 1], first + space.axes[SHAPE, d - 1]):
+            counter[c] += 1
+        j = d - 2
+        while j >= 0 and at[j] == space.axes[SHAPE, j] - 1:
+            at[j] = low[j]
+            j -= 1
+        if j < 0:
+            return
+        at[j] += 1
+
+
+@inner
+def look_ahead(space: Space, ledger: Ledger, events: Events, k: int) -> Events:
+    """Brings the turns of the top k up to date, if these have changed."""
+    size = min(k, ledger.meta[TOP])
+    if events.meta[SEEN] == ledger.meta[CHANGES] and events.soon.size == size:
+        return events
+    events.meta[SEEN] = ledger.meta[CHANGES]
+    soon = np.empty(size, np.int64)
+    for r in range(size):
+        soon[r] = space.slots[TURN, ledger.data[SLOT, ledger.data[RANK, r]]]
+    for i in range(1, size):  # by insertion: it is mostly in order of rank, not of age, but k is small
+        value, at = soon[i], i
+        while at > 0 and soon[at - 1] > value:
+            soon[at] = soon[at - 1]
+            at -= 1
+        soon[at] = value
+    return Events(events.event, events.queue, events.mark, soon, events.meta)
+
+
+@inner
+def dominators_outside(space: Space, ledger: Ledger, events: Events, slot: int, p: Floats, cell: int, k: int) -> int:
+    """A lower bound for how many newer points outside the top k dominate a point (section 5.1)."""
+    newer = events.mark[NEWER_HERE, cell] - events.event[NEWER, slot]
+    r = 0
+    while newer > 0 and r < min(k, ledger.meta[TOP]):
+        other = ledger.data[SLOT, ledger.data[RANK, r]]
+        if space.slots[TURN, other] > space.slots[TURN, slot] and dominates(space, space.slots[PLACE, other], p):
+            newer -= 1
+        r += 1
+    return int(max(newer, 0))
+
+
+@inner
+def due(space: Space, ledger: Ledger, events: Events, bound: int, outside: int, k: int) -> int:
+    """When a point with a score of at most ``bound`` may at the earliest be among the top k, there being k.
+
+    Lemma 1, or Lemma 2 where ``outside`` newer points that are not in the top k dominate it: before it gets in, more
+    than that many of the top k must have expired or have been overtaken. (The paper lets ``outside`` expire *and* as
+    many be overtaken, which is one chance too many.) So of ``outside``, a are left for overtaking and the rest for
+    expiry, in the way that gives the longest interval.
+    """
+    if outside >= k:
+        return NEVER_DUE
+    now, head, low, high = events.meta[CLOCK], space.meta[HEAD], 0, outside
+    while low < high:  # the first a for which overtaking takes longer than expiry
+        a = (low + high) // 2
+        if _overtaken(ledger, bound, a, k) >= events.soon[outside - a] + 1 - head:
+            high = a
+        else:
+            low = a + 1
+    best = min(_overtaken(ledger, bound, low, k), events.soon[outside - low] + 1 - head)
+    if low > 0:
+        best = max(best, min(_overtaken(ledger, bound, low - 1, k), events.soon[outside - low + 1] + 1 - head))
+    return int(now + max(best, 1))
+
+
+@inner
+def _overtaken(ledger: Ledger, bound: int, a: int, k: int) -> int:
+    """How many updates until the score of rank k - a may be reached."""
+    return int((ledger.data[SCORE, ledger.data[RANK, k - 1 - a]] - bound + 1) // 2)
