@@ -3,10 +3,11 @@
 import pyarrow as pa
 import pytest
 import streams
+from pyspark.errors import StreamingQueryException
 
 import skyband as sb
 from skyband.spark.run import run
-from skyband.spark.testing import assert_same_on_spark, collect, frame, stream
+from skyband.spark.testing import assert_same_on_spark, collect, files, frame, stream, write_batches
 from skyband.testing import answer, assert_same_rows
 
 HOPS = sb.last("9 seconds", every="3 seconds")
@@ -59,3 +60,26 @@ def test_several_families_at_once(spark):
         expected = answer(query, batches(), flush=False)
         mine = got.filter(pa.compute.equal(got["query"], f"q{number}")).select(expected.column_names)
         assert_same_rows(mine, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query", SPREAD, ids=ids)
+def test_goes_on_from_a_checkpoint(spark, tmp_path, query):
+    """Stopped after each micro-batch and started again: the rows of a run that was never stopped."""
+    got = []
+    for number in range(len(batches())):
+        write_batches(batches()[: number + 1], tmp_path / "rows")
+        ranking = run(files(spark, tmp_path / "rows"), query, shards=2)
+        got += collect(ranking, checkpoint=tmp_path / "state")
+    assert_same_rows(pa.concat_tables(got), answer(query, batches(), flush=False))
+
+
+@pytest.mark.slow
+def test_another_query_is_refused(spark, tmp_path):
+    """The three rounds keep a state each, and none takes over that of another query."""
+    query = SPREAD[1]
+    collect(run(stream(spark, batches(), tmp_path / "rows"), query, shards=2), checkpoint=tmp_path / "state")
+    write_batches([*batches(), batches()[0]], tmp_path / "rows")
+    other = run(files(spark, tmp_path / "rows"), query.but(dimensions={"x": "min", "y": "min"}), shards=2)
+    with pytest.raises(StreamingQueryException, match=r"belongs to another query: .*dimensions"):
+        collect(other, checkpoint=tmp_path / "state")
