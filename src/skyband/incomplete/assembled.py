@@ -13,6 +13,7 @@ from skyband.kernels.incomplete import assemble as kernel
 from skyband.kernels.incomplete.assemble import CELLS, HEAD, NOW, OBJECTS, ROWS, Arriving, Events, Parts, Spec
 from skyband.kernels.incomplete.lists import Lists, Sorted
 from skyband.kernels.incomplete.ranking import k_best
+from skyband.kernels.incomplete.sketches import Sketch
 from skyband.kernels.incomplete.view import SIZE, TOP, WHOLE, View, follow, no_log
 from skyband.kernels.output import no_output
 from skyband.perkey import PerKey
@@ -20,7 +21,13 @@ from skyband.queries import Query, TopKIncomplete
 
 _HOW = {"sum": kernel.SUM, "count": kernel.SUM, "mean": kernel.MEAN, "max": kernel.MAX, "min": kernel.MIN,
         "product": kernel.PRODUCT}  # fmt: skip
-_GROUPS: tuple[tuple[str, Any], ...] = (("parts", Parts), ("view", View), ("main", Sorted), ("buffer", Sorted))
+_GROUPS: tuple[tuple[str, Any], ...] = (
+    ("parts", Parts),
+    ("view", View),
+    ("main", Sorted),
+    ("buffer", Sorted),
+    ("sketch", Sketch),
+)
 _NAMES = [f"{name}_{field}" for name, kind in _GROUPS for field in kind._fields] + ["stamp", "owner", "used", "order"]
 _Fields: Any = namedtuple("State", _NAMES)  # type: ignore[misc]
 State = tuple[NDArray[Any], ...]
@@ -53,7 +60,7 @@ class Assembled(PerKey[State]):
     def fresh(self) -> State:
         parts, listed = states.no_parts(), self._lists
         return _packed(Whole(parts, states.no_view(self.query.k, self.ties, listed),
-                             states.lists_of(parts, self.spec, listed), NOTHING))  # fmt: skip
+                             states.lists_of(parts, self.spec, listed), self.fresh_sketch(), NOTHING))  # fmt: skip
 
     def update(self, rows: Rows, frontier: int) -> tuple[Emission, ...]:
         if self.coded and rows.score.size:
@@ -67,8 +74,9 @@ class Assembled(PerKey[State]):
         while True:
             end = min(begin + self.stretch(whole), rows.score.size)
             last = end == rows.score.size
-            whole, arriving = self._arriving(whole, rows, slice(begin, end))
-            self.observe(whole, arriving)
+            some = rows.take(np.arange(begin, end))
+            whole, arriving = self._arriving(whole, some)
+            whole = self.observe(whole, some, arriving)
             events = kernel.assemble(whole.parts, arriving, frontier if last else -FOREVER, self.spec)
             if self.function is not None:
                 self._score(events)
@@ -88,8 +96,13 @@ class Assembled(PerKey[State]):
         """How many rows to take in before settling."""
         return 4096
 
-    def observe(self, whole: Whole, arriving: Arriving) -> None:
+    def fresh_sketch(self) -> Sketch:
+        """What is kept of the streams beside the rows: nothing, unless the algorithm is approximate."""
+        return Sketch(NOTHING, NOTHING, NOTHING, NOTHING, np.empty(0), NOTHING)
+
+    def observe(self, whole: Whole, rows: Rows, arriving: Arriving) -> Whole:
         """Sees the rows before they are taken in."""
+        return whole
 
     def settled(self, whole: Whole) -> Whole:
         """The state with what is dead cleared away, once it is the most."""
@@ -103,7 +116,7 @@ class Assembled(PerKey[State]):
         held = held.take(held.time >= end - (last or window.extent))
         held = held.take(np.lexsort((held.number, held.time)))
         whole = self._unpacked(self.fresh())
-        whole, arriving = self._arriving(whole, held, slice(None))
+        whole, arriving = self._arriving(whole, held)
         endless = self.spec._replace(extent=FOREVER, slide=0)
         kernel.assemble(whole.parts, arriving, 0, endless)
         found = whole.parts
@@ -185,18 +198,17 @@ class Assembled(PerKey[State]):
     def _lists(self) -> bool:
         return self.listed and self.function is None
 
-    def _arriving(self, whole: Whole, rows: Rows, which: slice) -> tuple[Whole, Arriving]:
+    def _arriving(self, whole: Whole, rows: Rows) -> tuple[Whole, Arriving]:
         """The rows as the kernels see them, and room for them."""
-        value = rows.score[which].copy()
-        size = value.size
-        codes = rows.tags[which, 0] if size else NOTHING
+        size = rows.score.size
+        codes = rows.tags[:, 0] if size else NOTHING
         if not size or self.asked.stream is None:
             stream = np.zeros(size, np.int64)
         else:
-            stream = rows.tags[which, 1].copy() if self.coded else rows.values[which, 0].astype(np.int64)
+            stream = rows.tags[:, 1].copy() if self.coded else rows.values[:, 0].astype(np.int64)
         whole, slot = states.introduce(whole, codes)
         whole = states.with_room(whole, size)
-        return whole, Arriving(value, rows.time[which].copy(), rows.number[which].copy(), slot, stream)
+        return whole, Arriving(rows.score.copy(), rows.time.copy(), rows.number.copy(), slot, stream)
 
     def _rows(self, parts: Parts) -> Rows:
         """The rows held, as they came."""
@@ -205,7 +217,8 @@ class Assembled(PerKey[State]):
         code, stream = parts.code[parts.owner[cell]], parts.stream[cell]
         named = not self.coded and self.asked.stream is not None
         tags = np.stack([code, stream] if self.coded else [code], axis=1)
-        values = stream.astype(np.float64)[:, None] if named else np.empty((cell.size, 0))
+        columns = [stream] * named + [np.zeros_like(stream)] * self.asked.sketched  # as they were measured
+        values = np.stack(columns, axis=1).astype(np.float64) if columns else np.empty((cell.size, 0))
         return Rows(parts.value[which], parts.time[which], np.zeros(cell.size, np.int64), parts.number[which], 0, 0,
                     values, tags)  # fmt: skip
 
@@ -214,13 +227,13 @@ class Assembled(PerKey[State]):
         for _, kind in _GROUPS:
             groups.append(kind(*state[begin : begin + len(kind._fields)]))
             begin += len(kind._fields)
-        parts, view, main, buffer = groups
+        parts, view, main, buffer, sketch = groups
         stamp, owner, used, order = state[begin:]
-        return Whole(parts, view, Lists(main, buffer, stamp, owner, used, self.spec), order)
+        return Whole(parts, view, Lists(main, buffer, stamp, owner, used, self.spec), sketch, order)
 
 
 def _packed(whole: Whole) -> State:
     lists = whole.lists
-    state: State = _Fields._make((*whole.parts, *whole.view, *lists.main, *lists.buffer, lists.stamp, lists.owner,
-                                  lists.used, whole.order))  # fmt: skip
+    state: State = _Fields._make((*whole.parts, *whole.view, *lists.main, *lists.buffer, *whole.sketch, lists.stamp,
+                                  lists.owner, lists.used, whole.order))  # fmt: skip
     return state

@@ -8,8 +8,8 @@ from skyband.algorithm import Floats, Ints
 from skyband.incomplete import parts as states
 from skyband.incomplete.assembled import Assembled, State
 from skyband.incomplete.parts import Whole
-from skyband.kernels.incomplete.assemble import CELLS, HEAD, MAX, MEAN, MIN, OBJECTS, PRODUCT, ROWS
-from skyband.kernels.incomplete.dominance import Flags, counting_rows, dominated, intervals, needed
+from skyband.kernels.incomplete.assemble import CELLS, HEAD, MAX, MEAN, MIN, NOW, OBJECTS, PRODUCT, ROWS
+from skyband.kernels.incomplete.dominance import Flags, Hope, counting_rows, dominated, intervals, needed
 
 
 class Eaa(Assembled):
@@ -45,25 +45,20 @@ class Eaa(Assembled):
     @property
     def prunes(self) -> bool:
         """Whether the query declares enough for dropping anything."""
-        query = self.asked
-        if query.most is None or query.width is None or self.highest() is None:
-            return False
-        low = 0.0 if query.bounds is None else query.bounds[0]
-        return low >= 0 if self.spec.many else query.most == 1
+        return self.asked.promises
 
     def highest(self) -> Floats | None:
         """The largest amount a row of each stream may have, its weight in it."""
         query = self.asked
-        unit = query.value is None or query.aggregate == "count"
-        if query.width is None or (query.bounds is None and not unit):
+        largest = query.largest
+        if largest is None or query.width is None:
             return None
-        largest = 1.0 if unit or query.bounds is None else query.bounds[1]
         if isinstance(query.streams, tuple):
             return largest * np.array([query.weights.get(name, 1.0) for name in query.streams])
         return np.full(query.width, largest * max([1.0, *query.weights.values()]))
 
-    def hope(self, whole: Whole, width: int) -> Floats:
-        """What may still come: for each object and stream."""
+    def hope(self, whole: Whole, width: int) -> Hope:
+        """What may still come."""
         parts, highest, most = whole.parts, self.highest(), self.asked.most
         assert highest is not None and most is not None
         every = np.full(width, highest.max())
@@ -72,7 +67,7 @@ class Eaa(Assembled):
         cells = int(parts.meta[CELLS])
         owner, stream = parts.owner[:cells], parts.stream[:cells]
         left[owner, stream] = np.maximum(most - parts.seen[:cells], 0)
-        return np.where(left > 0, left * every, 0.0 if self.spec.many else -np.inf)
+        return Hope(np.where(left > 0, left * every, 0.0 if self.spec.many else -np.inf), np.ones(left.shape), False)
 
     def aggregated(self, vectors: Floats) -> Floats:
         """The scores of vectors that have a value for each stream."""
@@ -106,7 +101,7 @@ class Eaa(Assembled):
         parts = whole.parts
         rows = counting_rows(parts, self.spec.many)
         width = max(self.spec.width, int(parts.stream[: parts.meta[CELLS]].max(initial=-1)) + 1)
-        current, best = intervals(parts, rows, self.hope(whole, width), width, self.spec)
+        current, best = intervals(parts, rows, self.hope(whole, width), int(parts.meta[NOW]), self.spec)
         owner = parts.owner[parts.cell[rows]]
         return rows, dominated(parts.time[rows], owner, self.aggregated(current), self.aggregated(best), self.query.k)
 

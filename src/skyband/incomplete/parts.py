@@ -12,6 +12,7 @@ from skyband.kernels.incomplete import assemble as kernel
 from skyband.kernels.incomplete import view as views
 from skyband.kernels.incomplete.assemble import CELLS, HEAD, OBJECTS, ROWS, Parts, Spec
 from skyband.kernels.incomplete.lists import Lists, Sorted
+from skyband.kernels.incomplete.sketches import Sketch
 from skyband.kernels.incomplete.view import View
 
 _NONE = np.empty(0)
@@ -28,6 +29,7 @@ class Whole(NamedTuple):
     parts: Parts
     view: View
     lists: Lists
+    sketch: Sketch  # what an approximate algorithm keeps of the streams
     order: Ints  # the places of the objects, in the order of their codes
 
 
@@ -59,7 +61,7 @@ def lists_of(parts: Parts, spec: Spec, listed: bool) -> Lists:
 
 def introduce(whole: Whole, codes: Ints) -> tuple[Whole, Ints]:
     """Gives objects that are new a place; returns the place of each code."""
-    parts, view, lists, order = whole
+    parts, view, _, _, order = whole
     distinct, which = np.unique(codes, return_inverse=True)
     known = parts.code[order]
     at = np.searchsorted(known, distinct)
@@ -79,7 +81,7 @@ def introduce(whole: Whole, codes: Ints) -> tuple[Whole, Ints]:
         view.alive[fresh], view.inside[fresh], view.entered[fresh] = 0, 0, np.nan
         parts.meta[OBJECTS] += new
         order = np.insert(order, at[~old], place[~old])
-    return Whole(parts, view, lists, order), place[which]
+    return whole._replace(parts=parts, view=view, order=order), place[which]
 
 
 def with_room(whole: Whole, rows: int) -> Whole:
@@ -98,7 +100,7 @@ def compacted(whole: Whole, spec: Spec, keep: NDArray[np.bool_] | None = None) -
 
     Where ``keep`` is given, cells are added up anew from the rows that stay; scores are left for the caller.
     """
-    parts, view, _, order = whole
+    parts, view, _, sketch, order = whole
     listed = bool(view.meta[views.LISTED])
     rows, cells, objects = (int(parts.meta[place]) for place in (ROWS, CELLS, OBJECTS))
     kept = np.arange(int(parts.meta[HEAD]), rows)
@@ -124,7 +126,7 @@ def compacted(whole: Whole, spec: Spec, keep: NDArray[np.bool_] | None = None) -
         _add_up(parts)
     view = _compacted_view(view, slots, to_slot)
     order = to_slot[order]
-    return Whole(parts, view, lists_of(parts, spec, listed), order[order >= 0])
+    return Whole(parts, view, lists_of(parts, spec, listed), sketch, order[order >= 0])
 
 
 def wasteful(whole: Whole, many: bool) -> bool:

@@ -4,18 +4,33 @@ from typing import cast
 
 from skyband.plan.rules import Choice, Rule, named
 from skyband.queries import Query, TopKIncomplete
-from skyband.queries.incomplete import ADDITIVE
 
 
 def _sums_of_panes(queries: tuple[Query, ...]) -> Choice | None:
     query = cast(TopKIncomplete, queries[0])
-    if not query.window.hopping or query.occurrences != "many" or query.aggregate not in ADDITIVE:
+    if not query.window.hopping or not query.adds_up:
         return None
     return "panes", "windows hop and amounts add up: partial sums by pane, windows as differences of panes", {}
+
+
+def _approximate(queries: tuple[Query, ...]) -> Choice | None:
+    error = queries[0].error
+    if not error:
+        return None
+    reason = f"an error of {error:g} is allowed: objects are dropped that will hardly be reported by more streams"
+    return "approx", reason, {"caution": max(0.0, 0.5 - 2 * error)}
+
+
+def _promised(queries: tuple[Query, ...]) -> Choice | None:
+    query = cast(TopKIncomplete, queries[0])
+    if not query.promises:
+        return None
+    return "eaa", (f"no stream reports an object more than {query.most} times, and its values have bounds: "
+                   "objects are dropped that cannot reach the top k any more"), {}  # fmt: skip
 
 
 def _default(queries: tuple[Query, ...]) -> Choice | None:
     return "sla", "it is exact for every window and aggregate, whatever comes", {}
 
 
-RULES: tuple[Rule, ...] = (named, _sums_of_panes, _default)
+RULES: tuple[Rule, ...] = (named, _sums_of_panes, _approximate, _promised, _default)

@@ -1,5 +1,6 @@
 """Objects assembled from several streams, each of which tells only a part."""
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, cast
@@ -114,6 +115,31 @@ class TopKIncomplete(Query):
         return len(self.streams) if isinstance(self.streams, tuple) else self.streams
 
     @property
+    def adds_up(self) -> bool:
+        """Whether the score is a sum over all rows, whatever their stream."""
+        return self.occurrences == "many" and self.aggregate in ADDITIVE
+
+    @property
+    def largest(self) -> float | None:
+        """The largest amount that a row may have, before weights; None: unknown."""
+        if self.value is None or self.aggregate == "count":
+            return 1.0
+        return None if self.bounds is None else self.bounds[1]
+
+    @property
+    def promises(self) -> bool:
+        """Whether enough is declared to tell how high an object may still rise, and that it cannot fall before."""
+        if self.most is None or self.width is None or self.largest is None:
+            return False
+        return self.most == 1 if self.occurrences == "once" else self.bounds is None or self.bounds[0] >= 0
+
+    @property
+    def sketched(self) -> bool:
+        """Whether the answer is approximate: ids are then hashed for the sketches."""
+        name, _ = self.algorithm_call()
+        return name == "approx" or (name == "auto" and self.error > 0 and not (self.window.hopping and self.adds_up))
+
+    @property
     def low(self) -> float:
         """What a stream that says nothing about an object counts for."""
         return 0.0 if self.bounds is None or self.aggregate in ADDITIVE else self.bounds[0]
@@ -175,7 +201,8 @@ class TopKIncomplete(Query):
 class AmountMeasure(Measure):
     """An amount for each row, with its stream's weight in it; tags: the object (in its partition), and the stream.
 
-    Where the streams are named, the place of a row's stream among them is the one column of ``values`` instead.
+    Where the streams are named, the place of a row's stream among them is a column of ``values`` instead. Where the
+    answer is approximate, the last column of ``values`` is a hash of the id.
     """
 
     def __init__(self, query: TopKIncomplete) -> None:
@@ -193,23 +220,36 @@ class AmountMeasure(Measure):
             good &= (amount >= query.bounds[0]) & (amount <= query.bounds[1])
         elif query.aggregate == "product":
             good &= amount >= 0
-        values = np.empty((amount.size, 0))
+        values: list[np.ndarray[Any, Any]] = []
         if query.aggregate == "count":
             amount = np.ones(amount.size)
         amount = np.where(good, amount, np.nan)
         if self.named:
             place = self._places(table, cast(tuple[str, ...], query.streams))
             amount[place < 0] = np.nan
-            values = place.astype(np.float64)[:, None]
+            values.append(place)
         if query.weights:
             place = self._places(table, tuple(query.weights))
             amount = amount * np.array([*query.weights.values(), 1.0])[place]  # -1, no weight given, is the last: 1
-        return Measured(amount, values)
+        if query.sketched:
+            values.append(self._hashes(table))
+        columns = np.stack(values, axis=1).astype(np.float64) if values else np.empty((amount.size, 0))
+        return Measured(amount, columns)
 
     def needs(self, names: Sequence[str]) -> tuple[str, ...]:
         found = [find_column(name, names) for group in self.tags for name in group]
         found += [find_column(self.query.stream, names)] if self.query.stream else []
         return tuple(dict.fromkeys([*(self.value.needs(names) if self.value else ()), *found]))
+
+    def _hashes(self, table: pa.Table) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """48 bits of each id, the same on every machine and in every run."""
+        column = table.column(find_column(self.query.id, table.column_names)).combine_chunks()
+        coded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column, null_encoding="encode")
+        digests = [
+            hashlib.blake2b(repr(value).encode(), digest_size=6).digest() for value in coded.dictionary.to_pylist()
+        ]
+        hashes = np.array([int.from_bytes(digest) for digest in [*digests, bytes(6)]])
+        return hashes[np.asarray(pc.fill_null(coded.indices, len(digests)), np.int64)]
 
     def _places(self, table: pa.Table, listed: tuple[str, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Where the stream of each row stands in a list of names; -1: nowhere."""

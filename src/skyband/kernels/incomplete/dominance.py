@@ -1,5 +1,7 @@
 """Instances of objects, their score intervals, and who is dominated (Haghani et al., CIKM 2009, section 3.2)."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -25,13 +27,33 @@ def counting_rows(parts: Parts, many: bool) -> Ints:
     return rows[:count]
 
 
+class Hope(NamedTuple):
+    """What may still come, for each object and stream, and how probably it does if the whole window is left.
+
+    ``fades``: the probability shrinks as an instance ages.
+    """
+
+    most: Floats  # two-dimensional
+    odds: Floats
+    fades: bool
+
+
 @njit(cache=True)
-def intervals(parts: Parts, rows: Ints, hope: Floats, width: int, spec: Spec) -> tuple[Floats, Floats]:
+def _in_time(odds: float, left: float, many: bool) -> float:
+    """The probability that something still comes in what is left of a window, if it is as likely at any moment.
+
+    What comes but once has not come yet: that speaks against it too.
+    """
+    return odds * left if many or odds >= 1.0 else odds * left / (1.0 - odds * (1.0 - left))
+
+
+@njit(cache=True)
+def intervals(parts: Parts, rows: Ints, hope: Hope, now: int, spec: Spec) -> tuple[Floats, Floats]:
     """What each stream says of each instance now, and the most it may come to say: two vectors for each of ``rows``.
 
-    An instance takes only those rows of its object into account that are no older than itself. ``hope`` is, for each
-    object and stream, what may still come.
+    An instance takes only those rows of its object into account that are no older than itself.
     """
+    width = hope.most.shape[1]
     current, best = np.full((rows.size, width), spec.low), np.full((rows.size, width), spec.low)
     value, within = np.zeros(parts.owner.size), np.zeros(parts.owner.size, np.bool_)
     stop = rows.size
@@ -42,20 +64,25 @@ def intervals(parts: Parts, rows: Ints, hope: Floats, width: int, spec: Spec) ->
             c = parts.cell[rows[start]]
             value[c] = value[c] + parts.value[rows[start]] if spec.many else parts.value[rows[start]]
             within[c] = True
+        left = 1.0
+        if hope.fades:
+            left = min(max(1.0 - (now - parts.time[rows[stop - 1]]) / spec.extent, 0.0), 1.0)
         for i in range(start, stop):  # rows of one moment expire together
             slot = parts.owner[parts.cell[rows[i]]]
             for s in range(width):
-                if hope[slot, s] > spec.low:
-                    best[i, s] = hope[slot, s]
+                if hope.most[slot, s] > spec.low:
+                    best[i, s] += _in_time(hope.odds[slot, s], left, spec.many) * (hope.most[slot, s] - spec.low)
             c = parts.first[slot]
             while c >= 0:
                 s = parts.stream[c]
                 if within[c]:
                     current[i, s] = value[c]
+                more = _in_time(hope.odds[slot, s], left, spec.many) * hope.most[slot, s]
                 if spec.many:
-                    best[i, s] = max(current[i, s], value[c] * within[c] + hope[slot, s])
-                else:  # seen once: it does not come again, and what is older than the instance does not count
-                    best[i, s] = max(current[i, s], hope[slot, s])
+                    best[i, s] = max(current[i, s], value[c] * within[c] + more)
+                elif hope.most[slot, s] <= spec.low:
+                    # Seen once: it does not come again, and what is older than the instance does not count.
+                    best[i, s] = current[i, s]
                 c = parts.following[c]
         stop = start
     return current, best

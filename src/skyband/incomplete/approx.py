@@ -1,0 +1,120 @@
+"""The approximate algorithm: best scores estimated from how streams are correlated."""
+
+import numpy as np
+
+from skyband.algorithm import FOREVER, Rows
+from skyband.errors import QueryError
+from skyband.incomplete.assembled import Assembled, State
+from skyband.incomplete.eaa import Eaa
+from skyband.incomplete.parts import Whole
+from skyband.kernels.incomplete import sketches
+from skyband.kernels.incomplete.assemble import HEAD, NEXT, NOW, ROWS, Arriving
+from skyband.kernels.incomplete.dominance import Hope
+from skyband.kernels.incomplete.sketches import BLOCKS, DUE, LEVELS, SIGNS, SINCE, Sketch
+from skyband.queries import Query
+
+
+class Approx(Eaa):
+    """The approximate algorithm of Haghani et al., *Evaluating Top-k Queries over Incomplete Data Streams* (CIKM 2009,
+    section 4; many occurrences: section 5).
+
+    :class:`Eaa` with a smaller best score: a stream that has not reported an object counts for its largest value times
+    the probability that it will, given the streams that have. How many objects streams have in common is estimated
+    with FM sketches over the sliding window, of a size that does not depend on the number of objects. With many
+    occurrences, what may still come of a stream is what an object usually gets: the root of its self-join size (AMS
+    sketches) over its objects. Bounds that are not declared are learnt: the largest amount seen in each stream.
+
+    Options: ``bitmaps`` of each sketch; ``caution`` from 0 (nothing more is expected of any stream: a plain k-skyband
+    of current scores) over 0.5 (the probabilities as they are estimated) to 1 (every stream is sure to report every
+    object: as :class:`Eaa`). The planner takes it from ``error``.
+
+    Deviations:
+
+    - The probability shrinks as an instance ages: what has not come in the larger part of a window is less likely to
+      come in the rest of it.
+    - Given several streams the probability is the mean over pairs of them: sketches are too coarse for more at once.
+    - Instances are pruned whenever half as many rows have come as are held (at least 16), counted from the first row
+      of the partition, so that answers do not depend on how a stream is cut into batches.
+    - Erratum: the text of section 4 has the sign of inclusion and exclusion turned. With the sign as printed the
+      estimate is never positive; the sizes of Tables 1 and 2 are those of ``caution=0``.
+    """
+
+    name = "approx"
+    exact = False
+    options = {"bitmaps": 256, "caution": 0.5}  # noqa: RUF012
+
+    def __init__(self, *queries: Query, **options: float) -> None:
+        super().__init__(*queries, **options)
+        self.bitmaps = int(self.parameters["bitmaps"])
+        if self.bitmaps != self.parameters["bitmaps"] or not 1 <= self.bitmaps <= 1 << 16:
+            raise QueryError(f"bitmaps={self.parameters['bitmaps']:g} must be a whole number from 1 to {1 << 16}")
+        if not 0 <= self.parameters["caution"] <= 1:
+            raise QueryError(f"caution={self.parameters['caution']:g} must be from 0 to 1")
+
+    @classmethod
+    def bound(cls, query: Query) -> str:
+        return (f"approximate, meant for missing about {query.error:g} of the top k; no bound is proven: it depends on "
+                "how the streams are correlated")  # fmt: skip
+
+    @property
+    def prunes(self) -> bool:
+        return True
+
+    def fresh_sketch(self) -> Sketch:
+        empty = np.empty(0, np.int64)
+        return Sketch(empty, empty, empty, empty, np.empty(0), np.array([0, 16]))
+
+    def observe(self, whole: Whole, rows: Rows, arriving: Arriving) -> Whole:
+        size = arriving.value.size
+        sketch = _widened(whole.sketch, int(arriving.stream.max(initial=-1)) + 1, self.bitmaps)
+        hashes = rows.values[:, -1].astype(np.int64) if size else np.empty(0, np.int64)
+        sketches.sketch_rows(sketch, arriving, hashes, self.bitmaps, self.window.extent)
+        sketch.clock[SINCE] += size
+        return whole._replace(sketch=sketch)
+
+    def hope(self, whole: Whole, width: int) -> Hope:
+        sketch, meta, query = _widened(whole.sketch, width, self.bitmaps), whole.parts.meta, self.asked
+        caution, extent = self.parameters["caution"], self.window.extent
+        since = int(meta[NEXT] - 1 if self.window.hopping and meta[NEXT] > -FOREVER else meta[NOW]) - extent
+        three = sketches.shared(sketch, self.bitmaps, since)
+        chance = sketches.chances(whole.parts, three, width)
+        often = np.ones(width)
+        if self.spec.many:
+            often = sketches.repeats(sketch, three, int(meta[NOW]), extent)
+            often = often if query.most is None else np.minimum(often + caution * (query.most - often), query.most)
+        high, declared = np.maximum(sketch.high, self.spec.low), self.highest()
+        if declared is not None:
+            high[: declared.size] = declared
+        odds = 2 * caution * chance if caution < 0.5 else chance + (2 * caution - 1) * (1 - chance)
+        return Hope(sketches.hoped(whole.parts, often, high, self.spec), odds, caution < 1)
+
+    def stretch(self, whole: Whole) -> int:
+        return int(whole.sketch.clock[DUE] - whole.sketch.clock[SINCE])
+
+    def settled(self, whole: Whole) -> Whole:
+        clock = whole.sketch.clock
+        if clock[SINCE] < clock[DUE]:
+            return whole
+        whole = Assembled.settled(self, self.pruned(whole))
+        meta = whole.parts.meta
+        clock[SINCE], clock[DUE] = 0, max(16, int(meta[ROWS] - meta[HEAD]) // 2)
+        return whole
+
+    def verify(self, state: State) -> None:
+        Assembled.verify(self, state)
+
+
+def _widened(sketch: Sketch, streams: int, bitmaps: int) -> Sketch:
+    """With room for so many streams."""
+    new = streams - sketch.high.size
+    if new <= 0:
+        return sketch
+    never, zeros = sketches.NEVER, np.zeros
+    return Sketch(
+        np.append(sketch.bits, np.full(new * bitmaps * LEVELS, never)),
+        np.append(sketch.sums, zeros(new * BLOCKS * SIGNS, np.int64)),
+        np.append(sketch.counts, zeros(new * BLOCKS, np.int64)),
+        np.append(sketch.block, np.full(new * BLOCKS, never)),
+        np.append(sketch.high, zeros(new)),
+        sketch.clock,
+    )

@@ -1,0 +1,113 @@
+"""The approximate algorithm: its sketches, its precision, and that it answers alike however it is fed."""
+
+import numpy as np
+import oracle
+import pyarrow as pa
+import pytest
+import streams
+from cases import follow, run
+from incomplete_cases import AGGREGATES, make, pair
+from test_incomplete_dominance import declared, promised
+
+import skyband as sb
+from skyband import datasets
+from skyband.kernels.incomplete import sketches
+
+DECLARED = dict(streams=3, bounds=(0, 1), most=1)
+ONE_OF_EACH = ("count-7-3", "time-7-3", "arrivals-13", "arrival-time-9")
+
+
+def over(window, algorithm, k=10, **fields):
+    return sb.Monitor(sb.TopKIncomplete(k=k, id="id", stream="stream", value="value", aggregate="sum", window=window,
+                                        algorithm=algorithm, **fields))  # fmt: skip
+
+
+@pytest.mark.parametrize("fields", [DECLARED, {}], ids=["declared", "learnt"])
+def test_precise_and_small(fields):
+    table = datasets.scattered(6000)
+    exact, near = over(sb.last(1000), "sla"), over(sb.last(1000), "approx(caution=0.1)", **fields)
+    hits, held = [], []
+    for start in range(0, 6000, 100):
+        exact.push(table.slice(start, 100))
+        near.push(table.slice(start, 100))
+        near.check()
+        if start >= 2000:
+            answers = [set(monitor.top()["id"].to_pylist()) for monitor in (exact, near)]
+            hits.append(len(answers[0] & answers[1]) / 10)
+            held.append(near.stats.candidates)
+    assert np.mean(hits) >= 0.8
+    assert np.mean(held) <= 250  # rows; of 1000
+
+
+@pytest.mark.parametrize("how", AGGREGATES)
+@pytest.mark.parametrize("window", ["count-20-5", "time-10-2", "arrivals-13", "arrival-time-9"])
+def test_with_all_caution_it_is_exact(how, window):
+    query, model = pair(2, window, how, "once", "approx(caution=1)", **declared(how))
+    follow(sb.Monitor(query), model, streams.cut(promised(240)))
+
+
+@pytest.mark.parametrize("window", ONE_OF_EACH)
+@pytest.mark.parametrize("occurrences", ["once", "many"])
+def test_cutting_saving_and_loading_do_not_matter(window, occurrences):
+    query, _ = pair(3, window, "max", occurrences, error=0.2, partition_by=("g",))
+    table = make("jittered", size=150)
+    whole = run(sb.Monitor(query), [table])
+    assert whole and run(sb.Monitor(query), streams.one_by_one(table)) == whole
+    monitor, emitted = sb.Monitor(query), []
+    for batch in streams.cut(table, 4):
+        monitor = sb.Monitor.loads(monitor.dumps())
+        emitted += oracle.rows(monitor.push(batch))
+        monitor.check()
+    assert emitted + oracle.rows(monitor.flush()) == whole
+
+
+def test_many_occurrences():
+    """A few objects get most of the amounts: they are found though most of the others are dropped."""
+    rng, n = np.random.default_rng(0), 8000
+    table = pa.table({"id": rng.zipf(1.5, n) % 5000, "stream": rng.integers(0, 3, n), "value": rng.random(n)})
+    exact, near = (over(sb.last(2000), name, occurrences="many") for name in ("sla", "approx"))
+    hits = []
+    for start in range(0, n, 500):
+        exact.push(table.slice(start, 500))
+        near.push(table.slice(start, 500))
+        answers = [set(monitor.top()["id"].to_pylist()) for monitor in (exact, near)]
+        hits.append(len(answers[0] & answers[1]) / 10)
+    assert np.mean(hits) >= 0.8
+    assert near.stats.candidates < exact.stats.candidates
+
+
+def sketched(ids, stream, extent, bitmaps=256):
+    monitor = over(sb.last(extent), f"approx(bitmaps={bitmaps})", occurrences="many", streams=("0", "1", "2"))
+    monitor.push({"id": ids, "stream": stream, "value": np.ones(len(ids))})
+    algorithm = monitor.pipelines[0].algorithm
+    return algorithm._unpacked(algorithm.states[0]).sketch
+
+
+def test_sketches_count_what_streams_share_within_the_window():
+    """The older half is of other objects, and must not count."""
+    rng, n = np.random.default_rng(2), 12_000
+    ids = np.concatenate([np.arange(n) + 10**6, rng.permutation(n)])
+    stream = np.where(ids % 4 == 0, 1, 0)  # every fourth object is in stream 1 alone,
+    again = np.arange(0, n, 2)  # every second object is in stream 2 as well
+    ids, stream = np.append(ids, again), np.append(stream, np.full(again.size, 2))
+    sketch = sketched(ids, stream, n + again.size)
+    three = sketches.shared(sketch, 256, n - 1)
+    assert three[0, 0, 0] == pytest.approx(n * 3 / 4, rel=0.15)
+    assert three[2, 2, 2] == pytest.approx(n / 2, rel=0.15)
+    assert three[1, 1, 2] == pytest.approx(n / 4, rel=0.35)
+    assert three[0, 0, 1] < 0.15 * n
+
+
+def test_self_joins_tell_how_often_objects_come_again():
+    rng = np.random.default_rng(3)
+    for often, objects in ((8, 500), (1, 4000)):
+        ids = rng.permutation(np.repeat(np.arange(objects), often))
+        sketch = sketched(ids, ids * 0, 4000)
+        three = sketches.shared(sketch, 256, -1)
+        assert sketches.repeats(sketch, three, 3999, 4000)[0] == pytest.approx(often, rel=0.3)
+
+
+def test_the_planner_takes_it_for_an_error():
+    text = sb.explain(sb.TopKIncomplete(k=3, id="id", stream="s", value="x", window=sb.last(100), error=0.1))
+    assert "algorithm: approx, caution=0.3, because an error of 0.1 is allowed" in text
+    assert "meant for missing about 0.1 of the top k; no bound is proven" in text
