@@ -117,7 +117,11 @@ class OverPairs(PerKey[State]):
                 state, first = self.take_in(state, Batch(objects, queries, log, moves, scratch), first)
                 logs.append(log)
             done += size
+        self.tidy(state)
         return state
+
+    def tidy(self, state: State) -> None:
+        """Drop what has been put off dropping; called at the end of a batch."""
 
     def _widened(self, state: State, more: int, queries: Queries) -> State:
         """With room for so many more pairs in S, and in the answers for what they may hold of it."""
@@ -142,8 +146,8 @@ class OverPairs(PerKey[State]):
         assert self.fitted is not None
         found, spare = (Pairs(np.empty(objects), *(np.empty(objects, np.int64) for _ in range(4))) for _ in range(2))
         register, gathered = (np.empty((rows, BLOCK)) for rows in (self.program.registers, len(self.fitted.values)))
-        return Scratch(register, np.empty(BLOCK), np.empty(BLOCK, np.bool_), gathered, np.empty(BLOCK, np.int64),
-                       found, spare, np.zeros(2, np.int64))  # fmt: skip
+        return Scratch(register, np.zeros(BLOCK, np.bool_), gathered, np.empty(BLOCK, np.int64), found,
+                       spare, np.zeros(2, np.int64))  # fmt: skip
 
     # Hopping windows: rows come in event-time order, and before each the windows close that end there or earlier
 

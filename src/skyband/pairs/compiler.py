@@ -69,10 +69,13 @@ class Code:
             return self.constant(float(node.name), to)
         if (columns := self.difference(node)) is not None:
             return self.emit(ops.DIFFERENCE, to, *columns)
-        if isinstance(node, exp.Abs) and (columns := self.difference(node.this)) is not None:
+        if (columns := self.distance(node)) is not None:
             return self.emit(ops.DISTANCE, to, *columns)
         if type(node) in _UNARY:
             return self.emit(_UNARY[type(node)], to, self.number(node.this, to))
+        if isinstance(node, exp.Add | exp.Mul) and (columns := self.distance(node.expression)) is not None:
+            self.number(node.this, to)
+            return self.emit(ops.PLUS_DISTANCE if isinstance(node, exp.Add) else ops.TIMES_DISTANCE, to, *columns)
         if type(node) in _BINARY:
             return self.emit(_BINARY[type(node)], to, *self.operands(node.this, node.expression, to))
         if isinstance(node, exp.Pow):
@@ -94,6 +97,12 @@ class Code:
         if not (isinstance(x, exp.Column) and isinstance(y, exp.Column)):
             return None
         return (self.column(x), self.column(y)) if (x.table.lower(), y.table.lower()) == ("a", "b") else None
+
+    def distance(self, node: exp.Expr) -> tuple[int, int] | None:
+        """The columns of ``abs(a.x - b.y)``."""
+        while isinstance(node, exp.Paren):
+            node = node.this
+        return self.difference(node.this) if isinstance(node, exp.Abs) else None
 
     def power(self, node: exp.Expr, to: int) -> int:
         exponent = node.expression
@@ -166,23 +175,19 @@ def compiled(fitted: Fitted) -> Program | None:
     code = Code(fitted.values)
     known = [i for i, value in enumerate(fitted.values) if value.part == "known"]
     try:
+        code.number(fitted.score.source.tree, 0)
+        if not fitted.score.descending:
+            code.emit(ops.NEGATE, 0, 0)
         if fitted.rest is not None:
             code.condition(fitted.rest.tree, 1)
-        for n, i in enumerate(known):
-            to = 1 if n == 0 and fitted.rest is None else 2
-            code.emit(ops.OF_A, to, i)
-            code.emit(ops.OF_B, to + 1, i)
-            code.emit(ops.EQUAL, to, to, to + 1)
-            if to > 1:
-                code.emit(ops.AND, 1, 1, to)
-        code.number(fitted.score.source.tree, 2)  # not into register 1, which the condition has
     except Uncompilable:
         return None
-    what, to, x, y = code.lines.pop()
-    if fitted.score.descending:
-        code.emit(what, 0, x, y)
-    else:
-        code.emit(what, to, x, y)
-        code.emit(ops.NEGATE, 0, to)
+    for n, i in enumerate(known):
+        to = 1 if n == 0 and fitted.rest is None else 2
+        code.emit(ops.OF_A, to, i)
+        code.emit(ops.OF_B, to + 1, i)
+        code.emit(ops.EQUAL, to, to, to + 1)
+        if to > 1:
+            code.emit(ops.AND, 1, 1, to)
     conditional = fitted.rest is not None or bool(known)
     return Program(np.array(code.lines, np.int64), np.array(code.constants), code.registers, conditional)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from skyband.algorithm import Floats, Ints
 from skyband.kernels.pairs.answers import renew
 from skyband.kernels.pairs.scan import Bar, Newcomer, scan_scored
-from skyband.kernels.pairs.scase import arrive, settle, step_on
+from skyband.kernels.pairs.scase import arrive, settle, step_on, tidy
 from skyband.kernels.pairs.window import NEWEST, START, STEPS, STOP, enter, place_of
 from skyband.pairs.base import Batch, OverPairs
 from skyband.pairs.state import State
@@ -73,6 +73,9 @@ class SCase(OverPairs):
                 swapped[todo[holds]] = turned
                 todo = todo[~holds]
         return score, swapped
+
+    def tidy(self, state: State) -> None:
+        tidy(state.window, state.band, state.stairs, self._spec)
 
     def verify(self, state: State) -> None:
         super().verify(state)

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from skyband.kernels.jit import inner, outer
 from skyband.kernels.pairs.band import Pair, Pairs, copy, pair_at, precedes
 from skyband.kernels.staircase import LATEST
 
@@ -70,7 +70,7 @@ def no_log(room: int) -> Log:
     return Log(query, trigger, at, np.empty(room, np.int8), first, second, np.empty(room), np.zeros(1, np.int64))
 
 
-@njit(cache=True)
+@outer
 def reach(pairs: Pairs, size: int, k: int, ties: bool, start: int) -> tuple[int, int]:
     """How far down a ranked list the k best pairs reach that are not before ``start``, and how many there are."""
     held, end, kth = 0, 0, 0.0
@@ -82,7 +82,7 @@ def reach(pairs: Pairs, size: int, k: int, ties: bool, start: int) -> tuple[int,
     return end, held
 
 
-@njit(cache=True)
+@outer
 def renew(answers: Answers, log: Log, queries: Queries, pairs: Pairs, size: int, moment: tuple[int, int, int],
           best: float) -> None:  # fmt: skip
     """Bring the lists up to date with S, in which the best of the new pairs has the score ``best`` (NaN: none new).
@@ -108,7 +108,7 @@ def renew(answers: Answers, log: Log, queries: Queries, pairs: Pairs, size: int,
         answers.size[q], answers.oldest[q] = held, oldest
 
 
-@njit(cache=True)
+@inner
 def _note(log: Log, q: int, moment: tuple[int, int, int], op: int, these: Pairs, low: int, high: int, those: Pairs,
           begin: int, end: int, start: int) -> None:  # fmt: skip
     """Add an entry for each pair of one ranked list that is not in the other; those before ``start`` are in neither.
@@ -133,6 +133,6 @@ def _note(log: Log, q: int, moment: tuple[int, int, int], op: int, these: Pairs,
             log.used[0] = n + 1
 
 
-@njit(cache=True)
+@inner
 def _equal(x: Pair, y: Pair) -> bool:
     return x[2] == y[2] and x[4] == y[4]

@@ -9,14 +9,16 @@ better score. The K-skyband is what fewer than K pairs dominate.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from skyband.kernels.jit import inner
 from skyband.kernels.staircase import EARLIEST, replace_top
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Pair = tuple[float, int, int, int, int]
+
+FEW = 32  # pairs that are sorted faster by insertion
 
 
 class Pairs(NamedTuple):
@@ -40,7 +42,7 @@ class Stairs(NamedTuple):
     corner: Ints
 
 
-@njit(cache=True)
+@inner
 def precedes(x: Pair, y: Pair) -> bool:
     """Whether a pair ranks before another one."""
     if x[0] != y[0]:
@@ -54,19 +56,19 @@ def precedes(x: Pair, y: Pair) -> bool:
     return x[4] > y[4]
 
 
-@njit(cache=True)
+@inner
 def pair_at(pairs: Pairs, i: int) -> Pair:
     return pairs.score[i], pairs.time[i], pairs.older[i], pairs.late[i], pairs.newer[i]
 
 
-@njit(cache=True)
+@inner
 def copy(source: Pairs, i: int, target: Pairs, j: int) -> None:
     """Make pair j of one list pair i of another."""
     target.score[j], target.time[j], target.older[j] = source.score[i], source.time[i], source.older[i]
     target.late[j], target.newer[j] = source.late[i], source.newer[i]
 
 
-@njit(cache=True)
+@inner
 def shielded(stairs: Stairs, step: int, steps: int, of: Pair, strict: bool) -> bool:
     """Whether the staircase dominates a pair, ``step`` being the first whose corner is not older than it."""
     if step == steps or stairs.score[step] != of[0]:
@@ -77,21 +79,28 @@ def shielded(stairs: Stairs, step: int, steps: int, of: Pair, strict: bool) -> b
     return precedes(corner, of)
 
 
-@njit(cache=True)
+@inner
 def sort(pairs: Pairs, size: int, spare: Pairs) -> None:
-    """Put the first ``size`` pairs in rank order, through another list of the same room."""
-    order = np.argsort(-pairs.score[:size], kind="mergesort")
+    """Put the first ``size`` pairs in rank order, through another list of the same room.
+
+    Pairs of one score come in rank order as a rule, so that few of them move.
+    """
+    if size <= FEW:
+        for i in range(size):
+            copy(pairs, i, spare, i)
+    else:
+        order = np.argsort(-pairs.score[:size], kind="mergesort")
+        for i in range(size):
+            copy(pairs, order[i], spare, i)
     for i in range(size):
-        copy(pairs, order[i], spare, i)
-    for i in range(size):  # pairs of one score, which come in rank order as a rule
         one, j = pair_at(spare, i), i
-        while j > 0 and pairs.score[j - 1] == one[0] and precedes(one, pair_at(pairs, j - 1)):
+        while j > 0 and precedes(one, pair_at(pairs, j - 1)):
             copy(pairs, j - 1, pairs, j)
             j -= 1
         copy(spare, i, pairs, j)
 
 
-@njit(cache=True)
+@inner
 def merge(pairs: Pairs, size: int, more: Pairs, count: int) -> None:
     """Put ``count`` pairs in rank order into the first ``size`` of a list, where there must be room."""
     i, j = size - 1, count - 1
@@ -104,7 +113,7 @@ def merge(pairs: Pairs, size: int, more: Pairs, count: int) -> None:
             j -= 1
 
 
-@njit(cache=True)
+@inner
 def climb(pairs: Pairs, size: int, stairs: Stairs, K: int, floor: int, strict: bool) -> tuple[int, int]:
     """UpdateSkybandAndStaircase (Algorithm 4), in place: how many pairs stay, and how many steps there are.
 

@@ -11,19 +11,21 @@ NOT.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from skyband.kernels.jit import inner
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-BLOCK = 512  # numbers in a register
+BLOCK = 1024  # numbers in a register
 
 # Instructions: what is put into register ``to``, from registers x and y, columns x of a and y of b, or constant x.
-CONSTANT, OF_A, OF_B, DIFFERENCE, DISTANCE = range(5)
-ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, GREATEST, LEAST = range(5, 12)
-NEGATE, ABSOLUTE, SQUARE_ROOT = range(12, 15)
-LESS, AT_MOST, EQUAL, UNEQUAL, AND, OR = range(15, 21)
+CONSTANT, OF_A, OF_B = range(3)
+DIFFERENCE, DISTANCE, PLUS_DISTANCE, TIMES_DISTANCE = range(3, 7)  # of two columns; what is in the register counts too
+ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, GREATEST, LEAST = range(7, 14)
+NEGATE, ABSOLUTE, SQUARE_ROOT = range(14, 17)
+LESS, AT_MOST, EQUAL, UNEQUAL, AND, OR = range(17, 23)
 
 
 class Program(NamedTuple):
@@ -35,20 +37,18 @@ class Program(NamedTuple):
     conditional: bool  # whether there is a condition
 
 
-@njit(cache=True)
+@inner
 def run(program: Program, columns: Floats, low: int, high: int, fixed: Floats, first: bool, register: Floats) -> None:
     """Evaluate for the objects ``[low, high)``, at most a block; the ``fixed`` object is a if ``first``, else b."""
     n = high - low
     for at in range(program.code.shape[0]):
         what, to, x, y = program.code[at]
         out = register[to, :n]
-        if what in (DISTANCE, DIFFERENCE):
+        if DIFFERENCE <= what <= TIMES_DISTANCE:
             if first:
-                _differ(out, columns[y, low:high], fixed[x], -1.0)
+                _differ(what, out, columns[y, low:high], fixed[x], -1.0)
             else:
-                _differ(out, columns[x, low:high], fixed[y], 1.0)
-            if what == DISTANCE:
-                _absolute(out, out)
+                _differ(what, out, columns[x, low:high], fixed[y], 1.0)
         elif what == CONSTANT:
             out[:] = program.constant[x]
         elif what in (OF_A, OF_B):
@@ -64,35 +64,36 @@ def run(program: Program, columns: Floats, low: int, high: int, fixed: Floats, f
             _combine(what, out, register[x, :n], register[y, :n])
 
 
-@njit(cache=True)
-def _differ(out: Floats, x: Floats, y: float, sign: float) -> None:
-    if sign > 0:
+@inner
+def _differ(what: int, out: Floats, x: Floats, y: float, sign: float) -> None:
+    if what == DIFFERENCE:
         for i in range(out.size):
-            out[i] = x[i] - y
+            out[i] = sign * (x[i] - y)
+    elif what == DISTANCE:
+        for i in range(out.size):
+            out[i] = abs(x[i] - y)
+    elif what == PLUS_DISTANCE:
+        for i in range(out.size):
+            out[i] += abs(x[i] - y)
     else:
         for i in range(out.size):
-            out[i] = y - x[i]
+            out[i] *= abs(x[i] - y)
 
 
-@njit(cache=True)
-def _absolute(out: Floats, x: Floats) -> None:
-    for i in range(out.size):
-        out[i] = abs(x[i])
-
-
-@njit(cache=True)
+@inner
 def _alter(what: int, out: Floats, x: Floats) -> None:
     if what == NEGATE:
         for i in range(out.size):
             out[i] = -x[i]
     elif what == ABSOLUTE:
-        _absolute(out, x)
+        for i in range(out.size):
+            out[i] = abs(x[i])
     else:
         for i in range(out.size):
             out[i] = np.sqrt(x[i])
 
 
-@njit(cache=True)
+@inner
 def _combine(what: int, out: Floats, x: Floats, y: Floats) -> None:
     if what == ADD:
         for i in range(out.size):
@@ -117,7 +118,7 @@ def _combine(what: int, out: Floats, x: Floats, y: Floats) -> None:
             out[i] = x[i] if x[i] < y[i] or y[i] != y[i] else y[i]
 
 
-@njit(cache=True)
+@inner
 def _compare(what: int, out: Floats, x: Floats, y: Floats) -> None:
     if what == LESS:
         for i in range(out.size):
@@ -139,30 +140,30 @@ def _compare(what: int, out: Floats, x: Floats, y: Floats) -> None:
             out[i] = max(x[i], y[i])
 
 
-@njit(cache=True)
+@inner
 def evaluate(
-    program: Program, columns: Floats, low: int, high: int, fixed: Floats, first: bool,
-    register: Floats, score: Floats, swapped: NDArray[np.bool_],
+    program: Program, columns: Floats, low: int, high: int, fixed: Floats, first: bool, register: Floats,
+    swapped: NDArray[np.bool_],
 ) -> None:  # fmt: skip
-    """Scores of the pairs with ``[low, high)``, NaN where there is none; ``swapped`` where ``where`` holds only so."""
-    n = high - low
+    """Scores of the pairs with ``[low, high)`` in register 0, NaN where there is none.
+
+    Where there is a condition, ``swapped`` tells which pairs it holds for only the other way round.
+    """
     run(program, columns, low, high, fixed, first, register)
-    score[:n] = register[0, :n]
-    swapped[:n] = False
     if not program.conditional:
         return
-    fails = 0
+    n = high - low
+    score, holds, fails = register[0, :n], register[1, :n], 0
     for i in range(n):
-        if register[1, i] != 1.0:
-            score[i] = np.nan
-            swapped[i] = True
-            fails += 1
+        swapped[i] = holds[i] != 1.0
+        fails += swapped[i]
     if fails == 0:
         return
+    before = score.copy()
     run(program, columns, low, high, fixed, not first, register)
     for i in range(n):
-        if swapped[i]:
-            if register[1, i] == 1.0:
-                score[i] = register[0, i]
-            else:
-                swapped[i] = False
+        if not swapped[i]:
+            score[i] = before[i]
+        elif holds[i] != 1.0:
+            score[i] = np.nan
+            swapped[i] = False

@@ -1,19 +1,21 @@
 """SCase for pairs (pairs, Algorithms 3 and 4), object by object. See :mod:`skyband.pairs.scase`."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from skyband.kernels.jit import outer
 from skyband.kernels.pairs.answers import Answers, Log, Queries, renew
 from skyband.kernels.pairs.band import Pairs, Stairs, climb, merge, sort
 from skyband.kernels.pairs.program import Program
 from skyband.kernels.pairs.scan import Bar, Newcomer, Scratch, scan
-from skyband.kernels.pairs.window import FLOOR, NEWEST, SIZE, STEPS, Objects, Window, enter, expire, place_of
+from skyband.kernels.pairs.window import FLOOR, LIMIT, NEWEST, SIZE, STEPS, Objects, Window, enter, expire, place_of
 
 Ints = NDArray[np.int64]
 
+SLACK = 8  # by what part of itself the skyband may grow before it is pruned: the staircase grows old meanwhile
 
-@njit(cache=True)
+
+@outer
 def step_on(window: Window, queries: Queries, time: int, moves: bool) -> bool:
     """The window moves on with an object, if ``moves``; whether the object is in it."""
     meta = window.meta
@@ -25,19 +27,29 @@ def step_on(window: Window, queries: Queries, time: int, moves: bool) -> bool:
     return bool(time >= meta[FLOOR])
 
 
-@njit(cache=True)
+@outer
 def settle(window: Window, band: Pairs, stairs: Stairs, queries: Queries, scratch: Scratch) -> float:
-    """Algorithm 3, lines 5–6: the pairs found enter S, and what is now dominated leaves. Returns the best new score."""
+    """Algorithm 3, lines 5–6: the pairs found enter S; Algorithm 4 runs when they are many. Returns the best score."""
     meta, count = window.meta, scratch.done[0]
     if count == 0:
         return float(np.nan)
     sort(scratch.found, count, scratch.spare)
     merge(band, meta[SIZE], scratch.found, count)
-    meta[SIZE], meta[STEPS] = climb(band, meta[SIZE] + count, stairs, queries.K, meta[FLOOR], queries.strict)
+    meta[SIZE] += count
+    if meta[SIZE] > meta[LIMIT]:
+        tidy(window, band, stairs, queries)
     return float(scratch.found.score[0])
 
 
-@njit(cache=True)
+@outer
+def tidy(window: Window, band: Pairs, stairs: Stairs, queries: Queries) -> None:
+    """Bring S down to the K-skyband, and renew the staircase."""
+    meta = window.meta
+    meta[SIZE], meta[STEPS] = climb(band, meta[SIZE], stairs, queries.K, meta[FLOOR], queries.strict)
+    meta[LIMIT] = meta[SIZE] + max(16, meta[SIZE] // SLACK)
+
+
+@outer
 def arrive(
     window: Window, band: Pairs, stairs: Stairs, answers: Answers, log: Log, queries: Queries, program: Program,
     kinds: Ints, objects: Objects, first: int, moves: bool, scratch: Scratch,

@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -16,7 +17,8 @@ NEWEST = 2  # the newest position seen
 FLOOR = 3  # objects before it have expired
 SIZE = 4  # pairs in S
 STEPS = 5  # of the staircase
-ENTRIES = 6
+LIMIT = 6  # when S holds more than this many pairs, Algorithm 4 runs
+ENTRIES = 7
 
 
 class Window(NamedTuple):
@@ -44,7 +46,7 @@ class Objects(NamedTuple):
     colours: Ints
 
 
-@njit(cache=True)
+@inner
 def find(time: Ints, low: int, high: int, of: int) -> int:
     """The first position in ``[low, high)`` of ascending times that is after ``of``."""
     while low < high:
@@ -56,7 +58,7 @@ def find(time: Ints, low: int, high: int, of: int) -> int:
     return low
 
 
-@njit(cache=True)
+@outer
 def place_of(window: Window, time: int) -> int:
     """Where an object of this time goes: behind all that are not newer."""
     start, stop = window.meta[START], window.meta[STOP]
@@ -65,7 +67,7 @@ def place_of(window: Window, time: int) -> int:
     return find(window.time, start, stop, time)
 
 
-@njit(cache=True)
+@outer
 def expire(window: Window) -> None:
     """Objects before the floor leave."""
     meta = window.meta
@@ -73,7 +75,7 @@ def expire(window: Window) -> None:
         meta[START] += 1
 
 
-@njit(cache=True)
+@outer
 def enter(window: Window, at: int, objects: Objects, i: int) -> None:
     """Put object i of a batch at its place; there must be room."""
     meta = window.meta
@@ -96,7 +98,7 @@ def enter(window: Window, at: int, objects: Objects, i: int) -> None:
             window.link[newer] = at
 
 
-@njit(cache=True)
+@inner
 def _part(window: Window, at: int, stop: int) -> None:
     """Make room at a place: what is behind it moves on by one."""
     for j in range(stop, at, -1):
@@ -114,7 +116,7 @@ def _part(window: Window, at: int, stop: int) -> None:
             window.last[colour] += window.last[colour] >= at
 
 
-@njit(cache=True)
+@outer
 def relink(window: Window) -> None:
     """Build the lists of the colours anew."""
     window.last[:] = -1

@@ -1,0 +1,93 @@
+"""The naive algorithm for pairs (pairs, section 7.1.2): the K best pairs of each object by itself."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skyband.kernels.jit import inner, outer
+from skyband.kernels.pairs.answers import Answers, Log, Queries, renew
+from skyband.kernels.pairs.band import Pairs, Stairs, copy, merge, sort
+from skyband.kernels.pairs.program import Program
+from skyband.kernels.pairs.scan import Bar, Newcomer, Scratch, scan
+from skyband.kernels.pairs.scase import step_on
+from skyband.kernels.pairs.window import FLOOR, NEWEST, SIZE, START, STOP, Objects, Window, enter, place_of
+
+Ints = NDArray[np.int64]
+
+
+@inner
+def owner(pairs: Pairs, i: int) -> int:
+    """Whose list a pair is in: that of the object which came last."""
+    return int(max(pairs.older[i], pairs.newer[i] >> 1))
+
+
+@inner
+def list_best(window: Window, band: Pairs, scratch: Scratch, number: int, K: int, strict: bool) -> None:
+    """Put the K best of the pairs found, with objects that came before, into S."""
+    found, count = scratch.found, 0
+    for j in range(scratch.done[0]):
+        if min(found.older[j], found.newer[j] >> 1) < number == owner(found, j):
+            copy(found, j, found, count)
+            count += 1
+    sort(found, count, scratch.spare)
+    kept = min(count, K)
+    while strict and 0 < kept < count and found.score[kept] == found.score[kept - 1]:
+        kept += 1
+    merge(band, window.meta[SIZE], found, kept)
+    window.meta[SIZE] += kept
+
+
+@inner
+def without(band: Pairs, size: int, number: int) -> int:
+    """Drop the list of an object from S."""
+    kept = 0
+    for j in range(size):
+        if owner(band, j) != number:
+            copy(band, j, band, kept)
+            kept += 1
+    return kept
+
+
+@inner
+def drop_expired(band: Pairs, size: int, floor: int) -> tuple[int, Ints]:
+    """Drop the pairs that have expired; returns whose lists they were in."""
+    lists = np.empty(size, np.int64)
+    kept = 0
+    for j in range(size):
+        if band.time[j] >= floor:
+            copy(band, j, band, kept)
+            kept += 1
+        else:
+            lists[j - kept] = owner(band, j)
+    return kept, np.unique(lists[: size - kept])
+
+
+@outer
+def arrive_naive(
+    window: Window, band: Pairs, stairs: Stairs, answers: Answers, log: Log, queries: Queries, program: Program,
+    kinds: Ints, objects: Objects, first: int, moves: bool, scratch: Scratch,
+) -> int:  # fmt: skip
+    """As :func:`skyband.kernels.pairs.scase.arrive`; there must be room in S for all lists."""
+    meta, bar = window.meta, Bar(stairs, 0, queries.strict)
+    most = log.score.size - 2 * answers.score.size
+    for i in range(first, objects.time.size):
+        if log.used[0] > most:
+            return i
+        time = objects.time[i]
+        if not step_on(window, queries, time, moves):
+            continue
+        meta[SIZE], short = drop_expired(band, meta[SIZE], meta[FLOOR])
+        for number in short:
+            for at in range(meta[START], meta[STOP]):
+                if window.number[at] == number:
+                    again = Newcomer(window.time[at], number, window.values[:, at].copy(),
+                                     window.colours[:, at].copy(), at)  # fmt: skip
+                    meta[SIZE] = without(band, meta[SIZE], number)
+                    scan(window, program, kinds, again, bar, scratch)
+                    list_best(window, band, scratch, number, queries.K, queries.strict)
+        new = Newcomer(time, objects.number[i], objects.values[i], objects.colours[i], place_of(window, time))
+        scan(window, program, kinds, new, bar, scratch)
+        enter(window, new.at, objects, i)
+        list_best(window, band, scratch, new.number, queries.K, queries.strict)
+        best = band.score[0] if meta[SIZE] > 0 else np.nan  # lists that were filled up may bring any pair
+        renew(answers, log, queries, band, meta[SIZE], (meta[NEWEST], time, new.number), best)
+    return int(objects.time.size)

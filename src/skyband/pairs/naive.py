@@ -1,0 +1,53 @@
+"""Naive: the K best pairs of each object by itself."""
+
+import numpy as np
+
+from skyband.algorithm import Ints, Rows
+from skyband.kernels.pairs.answers import Queries, reach
+from skyband.kernels.pairs.band import Pairs
+from skyband.kernels.pairs.naive import arrive_naive
+from skyband.kernels.pairs.window import NEWEST, START, STOP
+from skyband.pairs.base import Batch, OverPairs
+from skyband.pairs.scase import SCase
+from skyband.pairs.state import State
+from skyband.queries import Query
+
+
+class Naive(OverPairs):
+    """The competitor *naive* of Shen et al., *A Generic Framework for Top-k Pairs and Top-k Objects Queries over
+    Sliding Windows* (TKDE 2014, section 7.1.2).
+
+    Of each object the K best pairs with objects that came before it are kept, O(KN) pairs in all, sorted. When an
+    object expires, the list of every object that was paired with it is computed anew. For windows that move with
+    every arrival. A snapshot of a shorter window is computed from all objects in it.
+    """
+
+    name = "naive"
+    serves = frozenset({"arrival"})
+
+    def take_in(self, state: State, batch: Batch, first: int) -> tuple[State, int]:
+        done = arrive_naive(state.window, state.band, state.stairs, state.answers, batch.log, batch.queries,
+                            self.program, self.kinds, batch.objects, first, batch.moves, batch.scratch)  # fmt: skip
+        return state, done
+
+    def _widened(self, state: State, more: int, queries: Queries) -> State:
+        objects = state.time.size
+        room = objects * (objects if queries.strict else queries.K + 1)
+        return super()._widened(state, max(0, room - state.size), queries)
+
+    def standing(self, state: State, query: Query, k: int, last: int | None) -> tuple[int, Pairs, Ints]:
+        start, end = self.present(state, query, last)
+        if last is None or last == query.window.extent:
+            return super().standing(state, query, k, last)
+        other = SCase(query)
+        other.fitted, other.program, other.kinds = self.fitted, self.program, self.kinds
+        other.compiled, other.tag_columns = True, list(range(self.kinds.size))
+        window, part = state.window, slice(int(state.meta[START]), int(state.meta[STOP]))
+        size = part.stop - part.start
+        rows = Rows(np.zeros(size), window.time[part], np.zeros(size, np.int64), window.number[part], 0, 0,
+                    window.values[:, part].T, window.colours[:, part].T)  # fmt: skip
+        rows = rows.take(np.flatnonzero(rows.time >= start))
+        one = other._fold(other.fresh(), rows, other._silent, False, [])
+        one.meta[NEWEST] = state.meta[NEWEST]
+        stop, _ = reach(one.band, one.size, k, query.ties == "all", start)
+        return end, one.band, np.arange(stop)
