@@ -11,11 +11,10 @@ from skyband.incomplete import parts as states
 from skyband.incomplete.parts import Whole
 from skyband.kernels.incomplete import assemble as kernel
 from skyband.kernels.incomplete.assemble import CELLS, HEAD, NOW, OBJECTS, ROWS, Arriving, Events, Parts, Spec
-from skyband.kernels.incomplete.lists import Lists, Sorted
+from skyband.kernels.incomplete.lists import Lists, Sorted, with_buffer
 from skyband.kernels.incomplete.ranking import k_best
 from skyband.kernels.incomplete.sketches import Sketch
-from skyband.kernels.incomplete.view import SIZE, TOP, WHOLE, View, follow, no_log
-from skyband.kernels.output import no_output
+from skyband.kernels.incomplete.view import SIZE, TOP, WHOLE, Log, View, follow, no_log
 from skyband.perkey import PerKey
 from skyband.queries import Query, TopKIncomplete
 
@@ -68,29 +67,40 @@ class Assembled(PerKey[State]):
         return super().update(rows, frontier)
 
     def advance(self, state: State, rows: Rows, frontier: int) -> tuple[State, tuple[Emission, ...]]:
-        whole, rows = self._unpacked(state), rows.spelled_out()
-        log, out = no_log(), no_output()
-        begin = 0
-        while True:
+        whole, rows, log = self._unpacked(state), rows.spelled_out(), no_log(256)
+        begin, last = 0, False
+        while not last:
             end = min(begin + self.stretch(whole), rows.score.size)
             last = end == rows.score.size
             some = rows.take(np.arange(begin, end))
             whole, arriving = self._arriving(whole, some)
             whole = self.observe(whole, some, arriving)
-            events = kernel.assemble(whole.parts, arriving, frontier if last else -FOREVER, self.spec)
+            whole, log = self._taken(whole, arriving, frontier if last else -FOREVER, log)
+            whole = self.settled(whole)
+            begin = end
+        told = Log._make(column[: log.used[0]] for column in log)
+        return _packed(whole), (_rankings(told) if self.window.hopping else _changes(told),)
+
+    def _taken(self, whole: Whole, arriving: Arriving, frontier: int, log: Log) -> tuple[Whole, Log]:
+        """The state with the rows in it, and what is told of them."""
+        parts, size = whole.parts, arriving.value.size
+        events = kernel.no_events(2 * int(parts.meta[ROWS] - parts.meta[HEAD]) + 5 * size + 64, self.spec.width)
+        row = 0
+        while row <= size:
+            events.used[0] = 0
+            row = kernel.assemble(parts, arriving, row, frontier, self.spec, events)
             if self.function is not None:
                 self._score(events)
-            lists, log, out = follow(whole.view, whole.lists, events, log, out)
-            whole = self.settled(whole._replace(lists=lists))
-            begin = end
-            if last:
-                break
-        if self.window.hopping:
-            return _packed(whole), (Rankings.of(out),)
-        told = int(log.used[0])
-        changes = Changes(log.trigger[:told], log.at[:told], NOTHING, log.op[:told], log.number[:told],
-                          log.score[:told])  # fmt: skip
-        return _packed(whole), (changes,)
+            event = 0
+            while True:
+                event = follow(whole.view, whole.lists, events, event, log)
+                if event == events.used[0]:
+                    break
+                if log.used[0] + 2 * (whole.view.meta[SIZE] + whole.view.meta[TOP]) > log.at.size:
+                    log = _longer(log, 4 * int(whole.view.meta[SIZE] + whole.view.meta[TOP]))
+                if self._lists:
+                    whole = whole._replace(lists=whole.lists._replace(main=with_buffer(whole.lists)))
+        return whole, log
 
     def stretch(self, whole: Whole) -> int:
         """How many rows to take in before settling."""
@@ -118,7 +128,8 @@ class Assembled(PerKey[State]):
         whole = self._unpacked(self.fresh())
         whole, arriving = self._arriving(whole, held)
         endless = self.spec._replace(extent=FOREVER, slide=0)
-        kernel.assemble(whole.parts, arriving, 0, endless)
+        events = kernel.no_events(5 * held.score.size + 64, endless.width)
+        kernel.assemble(whole.parts, arriving, 0, 0, endless, events)
         found = whole.parts
         score = states.scores(found, endless, self.function)
         objects = int(found.meta[OBJECTS])
@@ -237,3 +248,22 @@ def _packed(whole: Whole) -> State:
     state: State = _Fields._make((*whole.parts, *whole.view, *lists.main, *lists.buffer, *whole.sketch, lists.stamp,
                                   lists.owner, lists.used, whole.order))  # fmt: skip
     return state
+
+
+def _longer(log: Log, rows: int) -> Log:
+    """The log with room for so many more rows, at least as many as it has."""
+    longer = no_log(2 * log.at.size + rows)
+    for name in Log._fields:
+        old = getattr(log, name)
+        getattr(longer, name)[: old.size] = old
+    return longer
+
+
+def _changes(log: Log) -> Changes:
+    return Changes(log.trigger, log.at, NOTHING, log.op, log.number, log.score)
+
+
+def _rankings(log: Log) -> Rankings:
+    """All rows with one end are a block."""
+    first = np.flatnonzero(np.diff(log.at, prepend=-FOREVER))
+    return Rankings(log.at[first], first * 0, log.trigger[first], np.append(first, log.at.size), log.number, log.score)

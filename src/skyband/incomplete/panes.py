@@ -110,6 +110,9 @@ class Panes(Algorithm):
             return (NO_RANKINGS,)
         return self.fold(NO_PARTIALS, NOTHING, NOTHING, FOREVER)
 
+    def look_ahead(self, newest: int) -> None:
+        self.newest = np.maximum(self.newest, newest)
+
     def result(self, query: Query, k: int, last: int | None = None) -> Rankings:
         window = self.window
         everything = _join(self.inside, self.ahead)

@@ -90,22 +90,12 @@ class Events(NamedTuple):
     used: Ints
 
 
-@njit(cache=True)
 def no_events(room: int, width: int) -> Events:
-    return Events(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64),
-                  np.empty(room, np.int64), np.empty(room), np.empty(room), np.empty(room, np.int64),
-                  np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room * width),
+    """Room for events. It is not made larger on the way (that would take long to compile): see :func:`assemble`."""
+    kind, slot, cell, stream, time, number, alive = np.empty((7, room), np.int64)
+    value, score = np.empty((2, room))
+    return Events(kind, slot, cell, stream, value, score, time, number, alive, np.empty(room * width),
                   np.zeros(1, np.int64))  # fmt: skip
-
-
-@njit(cache=True)
-def _next(events: Events, width: int) -> Events:
-    """Room for one more event."""
-    if events.used[0] < events.kind.size:
-        return events
-    return Events(grow(events.kind, 0), grow(events.slot, 0), grow(events.cell, 0), grow(events.stream, 0),
-                  grow(events.value, 0), grow(events.score, 0), grow(events.time, 0), grow(events.number, 0),
-                  grow(events.alive, 0), grow(events.vector, 2 * events.kind.size * width), events.used)  # fmt: skip
 
 
 @njit(cache=True)
@@ -147,8 +137,7 @@ def score_of(parts: Parts, slot: int, spec: Spec) -> float:
 
 
 @njit(cache=True)
-def _changed(parts: Parts, events: Events, cell: int, spec: Spec) -> Events:
-    events = _next(events, spec.width)
+def _changed(parts: Parts, events: Events, cell: int, spec: Spec) -> None:
     slot, i = parts.owner[cell], events.used[0]
     events.kind[i], events.slot[i], events.cell[i] = CHANGED, slot, cell
     events.stream[i], events.value[i] = parts.stream[cell], parts.hi[cell] if parts.valid[cell] > 0 else np.nan
@@ -164,17 +153,20 @@ def _changed(parts: Parts, events: Events, cell: int, spec: Spec) -> Events:
                 vector[parts.stream[c]] = parts.hi[c]
             c = parts.following[c]
     events.used[0] += 1
-    return events
 
 
 @njit(cache=True)
-def _due(events: Events, kind: int, at: int, trigger: int, width: int) -> Events:
-    events = _next(events, width)
+def _due(events: Events, kind: int, at: int, trigger: int) -> None:
     i = events.used[0]
     events.kind[i], events.slot[i], events.cell[i], events.alive[i] = kind, -1, -1, 0
     events.time[i], events.number[i], events.score[i] = at, trigger, 0.0
     events.used[0] += 1
-    return events
+
+
+@njit(cache=True)
+def _has_room(parts: Parts, events: Events) -> bool:
+    """Whether all rows may expire, and an answer be due, or two."""
+    return bool(events.used[0] + parts.meta[ROWS] - parts.meta[HEAD] + 4 <= events.kind.size)
 
 
 @njit(cache=True)
@@ -187,7 +179,7 @@ def _sum_anew(parts: Parts, cell: int) -> None:
 
 
 @njit(cache=True)
-def _expire(parts: Parts, events: Events, start: int, spec: Spec) -> Events:
+def _expire(parts: Parts, events: Events, start: int, spec: Spec) -> None:
     """Takes away the rows before ``start``."""
     meta = parts.meta
     while meta[HEAD] < meta[ROWS] and parts.time[meta[HEAD]] < start:
@@ -202,8 +194,7 @@ def _expire(parts: Parts, events: Events, start: int, spec: Spec) -> Events:
             parts.hi[c], parts.lo[c], exact = add(parts.hi[c], parts.lo[c], -parts.value[i], 0.0)
             if not exact:
                 _sum_anew(parts, c)
-        events = _changed(parts, events, c, spec)
-    return events
+        _changed(parts, events, c, spec)
 
 
 @njit(cache=True)
@@ -228,7 +219,7 @@ def _cell(parts: Parts, slot: int, stream: int) -> int:
 
 
 @njit(cache=True)
-def _arrive(parts: Parts, events: Events, rows: Arriving, i: int, spec: Spec) -> Events:
+def _arrive(parts: Parts, events: Events, rows: Arriving, i: int, spec: Spec) -> None:
     """One row takes its place."""
     meta, slot, time, number = parts.meta, rows.slot[i], rows.time[i], rows.number[i]
     c = _cell(parts, slot, rows.stream[i])
@@ -239,7 +230,7 @@ def _arrive(parts: Parts, events: Events, rows: Arriving, i: int, spec: Spec) ->
     if not spec.many and parts.valid[c] > 0:
         for other in range(j, meta[ROWS]):
             if parts.number[other] == parts.last[c]:
-                return events  # out of order: a newer value of the stream is there already
+                return  # out of order: a newer value of the stream is there already
     for other in range(meta[ROWS], j, -1):
         parts.time[other], parts.number[other] = parts.time[other - 1], parts.number[other - 1]
         parts.value[other], parts.cell[other] = parts.value[other - 1], parts.cell[other - 1]
@@ -257,46 +248,57 @@ def _arrive(parts: Parts, events: Events, rows: Arriving, i: int, spec: Spec) ->
         parts.hi[c], parts.lo[c], parts.last[c] = rows.value[i], 0.0, number
         parts.rows[slot] += 1 - parts.valid[c]
         parts.valid[c] = 1
-    return _changed(parts, events, c, spec)
+    _changed(parts, events, c, spec)
 
 
 @njit(cache=True)
-def _close(parts: Parts, events: Events, frontier: int, trigger: int, spec: Spec) -> Events:
-    """Closes the windows that end by ``frontier`` and hold something."""
+def _close(parts: Parts, events: Events, frontier: int, trigger: int, spec: Spec) -> bool:
+    """Closes the windows that end by ``frontier`` and hold something; whether there was room for them all."""
     meta = parts.meta
     while meta[NEXT] <= frontier:
-        events = _expire(parts, events, meta[NEXT] - spec.extent, spec)
+        if not _has_room(parts, events):
+            return False
+        _expire(parts, events, meta[NEXT] - spec.extent, spec)
         if meta[HEAD] == meta[ROWS]:  # nothing is left: on to the first window after the frontier
             meta[NEXT] = frontier // spec.slide * spec.slide + spec.slide
-            return events
-        events = _due(events, CLOSED, meta[NEXT], trigger, spec.width)
+            return True
+        _due(events, CLOSED, meta[NEXT], trigger)
         meta[NEXT] += spec.slide
-    return events
+    return True
 
 
 @njit(cache=True)
-def assemble(parts: Parts, rows: Arriving, frontier: int, spec: Spec) -> Events:
-    """Takes the rows in, one after the other; hopping windows that end by ``frontier`` are closed."""
-    meta, events = parts.meta, no_events(3 * rows.value.size + 8, spec.width)
-    for i in range(rows.value.size):
+def assemble(parts: Parts, rows: Arriving, begin: int, frontier: int, spec: Spec, events: Events) -> int:
+    """Takes the rows in, from ``begin`` on; hopping windows that end by ``frontier`` are closed.
+
+    Stops where there is no room for more events and returns the row to go on with; when all is done, one more than
+    there are rows.
+    """
+    meta = parts.meta
+    for i in range(begin, rows.value.size):
         time = rows.time[i]
         if spec.slide == 0:
+            if not _has_room(parts, events):
+                return i
             meta[NOW] = max(meta[NOW], time)
-            events = _expire(parts, events, meta[NOW] - spec.extent + 1, spec)
+            _expire(parts, events, meta[NOW] - spec.extent + 1, spec)
             if time > meta[NOW] - spec.extent:
-                events = _arrive(parts, events, rows, i, spec)
-            events = _due(events, ARRIVED, time, rows.number[i], spec.width)
+                _arrive(parts, events, rows, i, spec)
+            _due(events, ARRIVED, time, rows.number[i])
             continue
-        events = _close(parts, events, time, rows.number[i], spec)
-        events = _expire(parts, events, meta[NEXT] - spec.extent, spec)
+        if not _close(parts, events, time, rows.number[i], spec) or not _has_room(parts, events):
+            return i
+        _expire(parts, events, meta[NEXT] - spec.extent, spec)
         meta[NOW] = max(meta[NOW], time)
-        events = _arrive(parts, events, rows, i, spec)
-        if not spec.timed:
-            events = _close(parts, events, time + 1, rows.number[i], spec)
+        _arrive(parts, events, rows, i, spec)
+        if not spec.timed and meta[NEXT] == time + 1:  # the row completes a window
+            _due(events, CLOSED, meta[NEXT], rows.number[i])
+            meta[NEXT] += spec.slide
     if spec.timed and spec.slide > 0:
-        events = _close(parts, events, frontier, 0, spec)
-        events = _expire(parts, events, meta[NEXT] - spec.extent, spec)  # what no later window needs
-    return events
+        if not _close(parts, events, frontier, 0, spec) or not _has_room(parts, events):
+            return rows.value.size
+        _expire(parts, events, meta[NEXT] - spec.extent, spec)  # what no later window needs
+    return rows.value.size + 1
 
 
 @njit(cache=True)

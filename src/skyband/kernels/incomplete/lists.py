@@ -48,8 +48,8 @@ def _before(stream: int, value: float, entries: Sorted, i: int) -> bool:
 
 
 @njit(cache=True)
-def _merged(lists: Lists) -> Lists:
-    """The buffer merged in; what is out of date dropped."""
+def with_buffer(lists: Lists) -> Sorted:
+    """The lists with the buffer merged in, and what is out of date dropped. The buffer is then empty."""
     main, buffer = lists.main, lists.buffer
     size = main.stream.size + lists.used[0]
     merged = Sorted(np.empty(size, np.int64), np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64))
@@ -69,20 +69,17 @@ def _merged(lists: Lists) -> Lists:
             merged.cell[n], merged.stamp[n] = cell, source.stamp[place]
             n += 1
     lists.used[0] = 0
-    kept = Sorted(merged.stream[:n].copy(), merged.value[:n].copy(), merged.cell[:n].copy(), merged.stamp[:n].copy())
-    return Lists(kept, buffer, lists.stamp, lists.owner, lists.used, lists.spec)
+    return Sorted(merged.stream[:n].copy(), merged.value[:n].copy(), merged.cell[:n].copy(), merged.stamp[:n].copy())
 
 
 @njit(cache=True)
-def note(lists: Lists, events: Events, i: int) -> Lists:
-    """A cell has a new value, or is gone."""
+def note(lists: Lists, events: Events, i: int) -> None:
+    """A cell has a new value, or is gone. Wants room in the buffer."""
     cell, stream, value = events.cell[i], events.stream[i], events.value[i]
     lists.stamp[cell] += 1
     lists.owner[cell] = events.slot[i]
     if np.isnan(value):
-        return lists
-    if lists.used[0] == lists.buffer.stream.size:
-        lists = _merged(lists)
+        return
     buffer, j = lists.buffer, lists.used[0]
     while j > 0 and _before(stream, value, buffer, j - 1):
         buffer.stream[j], buffer.value[j] = buffer.stream[j - 1], buffer.value[j - 1]
@@ -90,7 +87,6 @@ def note(lists: Lists, events: Events, i: int) -> Lists:
         j -= 1
     buffer.stream[j], buffer.value[j], buffer.cell[j], buffer.stamp[j] = stream, value, cell, lists.stamp[cell]
     lists.used[0] += 1
-    return lists
 
 
 @njit(cache=True)

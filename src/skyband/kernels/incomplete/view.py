@@ -15,7 +15,6 @@ from skyband.kernels.incomplete.assemble import ARRIVED, CHANGED, Events
 from skyband.kernels.incomplete.lists import Lists, note, threshold_algorithm
 from skyband.kernels.incomplete.ranking import k_best
 from skyband.kernels.order import better
-from skyband.kernels.output import Output, emit, grow
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -43,7 +42,7 @@ class View(NamedTuple):
 
 
 class Log(NamedTuple):
-    """Changes of the top k."""
+    """What was told, row by row: changes of the top k, or rankings (all rows with one ``at``, best first)."""
 
     trigger: Ints
     at: Ints
@@ -53,21 +52,17 @@ class Log(NamedTuple):
     used: Ints
 
 
-@njit(cache=True)
-def no_log() -> Log:
-    return Log(np.empty(256, np.int64), np.empty(256, np.int64), np.empty(256, np.int8), np.empty(256, np.int64),
-               np.empty(256), np.zeros(1, np.int64))  # fmt: skip
+def no_log(room: int) -> Log:
+    """Room for so many rows."""
+    return Log(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int8), np.empty(room, np.int64),
+               np.empty(room), np.zeros(1, np.int64))  # fmt: skip
 
 
 @njit(cache=True)
-def _tell(log: Log, trigger: int, at: int, op: int, number: int, score: float) -> Log:
+def _tell(log: Log, trigger: int, at: int, op: int, number: int, score: float) -> None:
     i = log.used[0]
-    if i == log.trigger.size:
-        log = Log(grow(log.trigger, 0), grow(log.at, 0), grow(log.op, 0), grow(log.number, 0), grow(log.score, 0),
-                  log.used)  # fmt: skip
     log.trigger[i], log.at[i], log.op[i], log.number[i], log.score[i] = trigger, at, op, number, score
     log.used[0] = i + 1
-    return log
 
 
 @njit(cache=True)
@@ -184,7 +179,7 @@ def _top(view: View, lists: Lists) -> int:
 
 
 @njit(cache=True)
-def _difference(view: View, log: Log, top: int, trigger: int, at: int) -> Log:
+def _difference(view: View, log: Log, top: int, trigger: int, at: int) -> None:
     """Tells who left the top k and who entered it."""
     meta = view.meta
     same = top == meta[TOP]
@@ -197,33 +192,41 @@ def _difference(view: View, log: Log, top: int, trigger: int, at: int) -> Log:
         for i in range(meta[TOP]):
             slot = view.shown[i]
             if view.inside[slot] != 2:
-                log = _tell(log, trigger, at, -1, view.number[slot], view.entered[slot])
+                _tell(log, trigger, at, -1, view.number[slot], view.entered[slot])
                 view.entered[slot] = np.nan
         for i in range(top):
             slot = view.order[i]
             view.inside[slot] = 1
             if np.isnan(view.entered[slot]):
                 view.entered[slot] = view.score[slot]
-                log = _tell(log, trigger, at, 1, view.number[slot], view.score[slot])
-    view.shown[:top] = view.order[:top]
+                _tell(log, trigger, at, 1, view.number[slot], view.score[slot])
+    for i in range(top):
+        view.shown[i] = view.order[i]
     meta[TOP] = top
-    return log
 
 
 @njit(cache=True)
-def follow(view: View, lists: Lists, events: Events, log: Log, out: Output) -> tuple[Lists, Log, Output]:
-    """Follows the events; whenever an answer is due, tells what changed or, of a hopping window, the ranking."""
-    for i in range(events.used[0]):
+def follow(view: View, lists: Lists, events: Events, begin: int, log: Log) -> int:
+    """Follows the events, from ``begin`` on; whenever an answer is due, tells what changed, or the ranking.
+
+    Stops where the buffer of the lists is full, or the log may be too short, and returns the event to go on with.
+    """
+    for i in range(begin, events.used[0]):
         if events.kind[i] == CHANGED:
+            if view.meta[LISTED] and lists.used[0] == lists.buffer.stream.size:
+                return i
             _change(view, events, i)
             view.meta[SINCE] += 1
             if view.meta[LISTED]:
-                lists = note(lists, events, i)
+                note(lists, events, i)
+            continue
+        top = _top(view, lists)
+        if log.used[0] + view.meta[TOP] + top > log.at.size:
+            return i
+        if events.kind[i] == ARRIVED:
+            _difference(view, log, top, events.number[i], events.time[i])
         else:
-            top = _top(view, lists)
-            if events.kind[i] == ARRIVED:
-                log = _difference(view, log, top, events.number[i], events.time[i])
-            elif top > 0:
-                best = view.order[:top]
-                out = emit(out, 0, events.time[i], events.number[i], view.number[best], view.score[best])
-    return lists, log, out
+            for j in range(top):
+                slot = view.order[j]
+                _tell(log, events.number[i], events.time[i], 1, view.number[slot], view.score[slot])
+    return int(events.used[0])
