@@ -166,6 +166,13 @@ class Algorithm(ABC):
         """The ranking as it stands, a block a partition: the k best among the last ``last`` positions."""
 
     @abstractmethod
+    def look_ahead(self, newest: int) -> None:
+        """Event time has come as far as ``newest``, by rows that others took in: the present window follows from it.
+
+        Called for hopping windows over event time only, before :meth:`result`.
+        """
+
+    @abstractmethod
     def held(self, since: int = 0) -> Ints:
         """The arrival numbers, from ``since`` on, of the objects held, ascending: whose columns must be kept."""
 

@@ -97,6 +97,9 @@ class PerKey(Algorithm, Generic[S]):
             return self._merged([])
         return self.update(Rows(np.empty(0)), FOREVER)
 
+    def look_ahead(self, newest: int) -> None:
+        self.newest = max(self.newest, newest)
+
     def result(self, query: Query, k: int, last: int | None = None) -> Rankings:
         blocks = []
         for key in sorted(self.states):

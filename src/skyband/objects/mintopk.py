@@ -79,6 +79,9 @@ class MinTopk(Algorithm):
     def finish(self) -> tuple[Emission, ...]:
         return self.update(Rows(np.empty(0)), FOREVER if self.window.time else 0)
 
+    def look_ahead(self, newest: int) -> None:
+        self.state = self.state._replace(newest=np.maximum(self.state.newest, newest))
+
     def result(self, query: Query, k: int, last: int | None = None) -> Rankings:
         rows = self._everything()
         window = self.window

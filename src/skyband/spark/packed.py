@@ -10,7 +10,6 @@ from skyband.algorithm import FOREVER, Ints
 from skyband.intake import Intake, Ready
 from skyband.layout import Layout
 from skyband.measures import Measured
-from skyband.perkey import PerKey
 from skyband.pipeline import Pipeline
 from skyband.spark.chunk import Arrays, Arrived, Chunk, latest
 from skyband.spark.job import TIE, TIME, Job, prepare
@@ -140,8 +139,8 @@ class Packed(Chunk):
 
     def _latest(self, newest: int, tables: list[pa.Table]) -> pa.Table:
         algorithm, keys = self.pipeline.algorithm, self.intake.keys
-        if self.window.time and isinstance(algorithm, PerKey):
-            algorithm.newest = newest  # over all shards: hopping windows are the same for all partitions
+        if self.window.time and self.window.hopping:
+            algorithm.look_ahead(newest)  # over all shards: hopping windows are the same for all partitions
         if keys is None:
             return self.pipeline.latest(np.zeros(1, np.int64), self.former.query.k)
         touched = np.unique(np.concatenate([keys.encode(table) for table in tables]))
