@@ -65,6 +65,8 @@ CONDITIONS = {
     ),
     "lower(a.g) < b.g": lambda a, b: a["g"] is not None and b["g"] is not None and a["g"].lower() < b["g"],
 }
+# Those that are not known to be monotone in the differences of single columns.
+NOT_GLOBAL = ["a.x - b.x DESC", "greatest(abs(a.z - b.z), abs(a.y - b.y)) % 0.75 DESC"]
 COMPILED = [order for order in ORDERS if "CASE" not in order]
 
 

@@ -3,11 +3,13 @@
 import itertools
 import zlib
 
+import numpy as np
 import oracle
+import pyarrow as pa
 import pytest
 import streams
 from cases import ONE_OF_EACH, WINDOWS, agree, follow, kind, run
-from pair_cases import ALGORITHMS, COMPILED, CONDITIONS, ORDERS, make, pair
+from pair_cases import ALGORITHMS, COMPILED, CONDITIONS, NOT_GLOBAL, ORDERS, make, pair
 
 import skyband as sb
 
@@ -43,7 +45,26 @@ def test_scoring_functions(algorithm, order_by):
     window = one_of(served(algorithm), algorithm, order_by)
     query, model = pair(3, window, order_by, algorithm=algorithm)
     stream = one_of(("jittered", "jittered_tied", "broken"), order_by, algorithm)
+    if algorithm == "ta" and order_by in NOT_GLOBAL:
+        with pytest.raises(sb.QueryError, match="algorithm='ta' takes scores that rise or fall"):
+            sb.Monitor(query).push(make(stream))
+        return
     follow(sb.Monitor(query), model, streams.cut(make(stream, 1, 50)))
+
+
+@pytest.mark.parametrize("order_by", [order for order in COMPILED if order not in NOT_GLOBAL])
+@pytest.mark.parametrize("ties", TIES)
+def test_global_functions_on_longer_streams(order_by, ties):
+    """Long enough that TA builds its lists several times, and stops before it has met all pairs."""
+    rows = {}
+    for algorithm in ("scase", "ta"):
+        query, _ = pair(5, dict(extent=700), order_by, ties=ties, algorithm=algorithm)
+        rng = np.random.default_rng(1)
+        numbers = {name: rng.random(2000).round(2 if ties == "all" else 9) for name in "xyz"}
+        monitor = sb.Monitor(query)
+        rows[algorithm] = run(monitor, streams.cut(pa.table({"id": np.arange(2000), **numbers})))
+        monitor.check()
+    assert rows["ta"] == rows["scase"]
 
 
 @pytest.mark.parametrize("where", CONDITIONS)
