@@ -9,6 +9,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "spark.md"
 _BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("spark")
 def test_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
