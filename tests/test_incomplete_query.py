@@ -1,0 +1,148 @@
+"""What TopKIncomplete refuses, what it means by default, and what the planner makes of it."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+
+ROWS = {"o": ["a", "b", "a", "c"], "s": ["r1", "r1", "r2", "r3"], "x": [0.5, 0.75, 0.25, 0.5]}
+
+
+def ask(window=None, **fields):
+    return sb.TopKIncomplete(
+        **{"k": 2, "id": "o", "stream": "s", "value": "x", "window": window or sb.last(9), **fields}
+    )
+
+
+def scores(**fields):
+    monitor = sb.Monitor(ask(k=9, **fields))
+    monitor.push(ROWS)
+    top = monitor.top()
+    return dict(zip(top["o"].to_pylist(), top["score"].to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (dict(k=0), "k=0"),
+        (dict(id=None), "id=None must be a column name"),
+        (dict(stream=3), "stream=3 must be a column name"),
+        (dict(value="x +"), "x +"),
+        (dict(select=("o", "x")), "its id is all that the answer can show"),
+        (dict(occurrences="twice"), 'occurrences=\'twice\' is unknown; it is "once" or "many"'),
+        (dict(aggregate="median"), "aggregate='median' is unknown; it is one of sum, count, mean"),
+        (dict(aggregate="mean"), "aggregate='mean' needs streams="),
+        (dict(aggregate="min"), "aggregate='min' needs streams="),
+        (dict(aggregate="product"), "aggregate='product' needs streams="),
+        (dict(aggregate=np.sum), "needs streams="),
+        (dict(aggregate=np.sum, streams=3), "needs the names of the streams"),
+        (dict(streams=0), "streams=0 must be a number of streams, at least 1"),
+        (dict(streams=True), "streams=True"),
+        (dict(streams=("a", "a")), "names a column twice"),
+        (dict(stream=None, streams=2), "has no meaning without stream="),
+        (dict(weights={"r1": -1}), "'r1' has -1; a weight is a number, at least 0"),
+        (dict(weights={"r9": 1}, streams=("r1", "r2")), "'r9' is none of the streams r1, r2"),
+        (dict(weights={"r1": 2}, aggregate="max"), "go with stream= and aggregate='sum' or 'mean'"),
+        (dict(weights=[1, 2]), "must be a mapping"),
+        (dict(bounds=(1, 0)), "bounds=(1, 0) must be the smallest and the largest value"),
+        (dict(bounds=1), "bounds=1 must be"),
+        (dict(bounds=(0, float("nan"))), "bounds="),
+        (dict(bounds=(1, 2)), "an absent stream adds nothing, so the smallest value must be 0"),
+        (dict(bounds=(-1, 2), aggregate="product", streams=2), "monotone only for values from 0 on"),
+        (dict(most=0), "most=0 must be a whole number, at least 1"),
+        (dict(most=1.5), "most=1.5"),
+    ],
+)
+def test_refused(fields, message):
+    with pytest.raises(sb.QueryError) as caught:
+        ask(**fields)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (dict(algorithm="panes"), "cannot serve a window that moves with every arrival"),
+        (dict(algorithm="panes", window=sb.last(9, every=3)), "serves sums, counts and means with occurrences='many'"),
+        (dict(algorithm="rapf"), "algorithm='rapf' is unknown; there are approx, eaa, panes, sla"),
+        (dict(algorithm="approx(caution=2)"), "caution=2 must be from 0 to 1"),
+        (dict(algorithm="approx(bitmaps=0.5)"), "bitmaps=0.5 must be a whole number"),
+    ],
+)
+def test_refused_by_the_algorithm(fields, message):
+    with pytest.raises(sb.QueryError) as caught:
+        sb.Monitor(ask(**fields))
+    assert message in str(caught.value)
+
+
+def test_what_an_absent_stream_counts_for():
+    """Nothing for sums, counts and means; for the others ``bounds[0]``, or 0."""
+    assert scores(aggregate="sum") == {"a": 0.75, "b": 0.75, "c": 0.5}
+    assert scores(aggregate="count") == {"a": 2.0, "b": 1.0, "c": 1.0}
+    assert scores(aggregate="mean", streams=3) == {"a": 0.25, "b": 0.25, "c": 0.5 / 3}
+    assert scores(aggregate="max") == {"b": 0.75, "a": 0.5, "c": 0.5}
+    assert scores(aggregate="max", bounds=(-1, 1)) == {"b": 0.75, "a": 0.5, "c": 0.5}
+    assert scores(aggregate="min", streams=2) == {"a": 0.25, "b": 0.0, "c": 0.0}
+    assert scores(aggregate="min", streams=2, bounds=(-1, 1)) == {"a": 0.25, "b": -1.0, "c": -1.0}
+    assert scores(aggregate="product", streams=2) == {"a": 0.125, "b": 0.0, "c": 0.0}
+    assert scores(aggregate="product", streams=2, bounds=(0.5, 1)) == {"b": 0.375, "a": 0.25, "c": 0.25}
+    named = dict(aggregate=lambda v: v[:, 0] + 10 * v[:, 1], streams=("r1", "r2"))
+    assert scores(**named) == {"a": 3.0, "b": 0.75}  # r3 is none of the streams
+    assert scores(**named, bounds=(-1, 1)) == {"a": 3.0, "b": 0.75 - 10}
+
+
+def test_bounds_names_and_bad_amounts_leave_rows_out():
+    monitor = sb.Monitor(ask(bounds=(0, 0.5), streams=("r1", "r2")))
+    monitor.push(ROWS)
+    assert monitor.stats.invalid == 2 and monitor.top()["o"].to_pylist() == ["a"]
+    monitor = sb.Monitor(ask())
+    monitor.push({**ROWS, "x": [None, float("nan"), float("inf"), 1e301]})
+    assert monitor.stats.invalid == 4 and monitor.top().num_rows == 0
+
+
+def test_streams_may_be_numbers_or_categories():
+    for column in (pa.array([1, 1, 2, 3]), pa.array(["1", "1", "2", "3"]).dictionary_encode()):
+        monitor = sb.Monitor(ask(streams=[1, 2], weights={1: 2.0}))
+        monitor.push({**ROWS, "s": column})
+        assert monitor.top()["score"].to_pylist() == [1.5, 1.25]
+
+
+def test_defaults():
+    assert ask().occurrences == "once" and ask(stream=None).occurrences == "many"
+    assert ask(select="o").select == ("o",)
+    monitor = sb.Monitor(ask(stream=None, value=None))
+    assert monitor.push(ROWS).column_names == ["at", "op", "score", "o"]
+    assert monitor.top()["score"].to_pylist() == [2.0, 1.0]
+
+
+def test_functions_and_their_states():
+    query = ask(aggregate=lambda v: v.sum(axis=1), streams=("r1", "r2"))
+    monitor = sb.Monitor(query)
+    monitor.push(ROWS)
+    assert sb.Monitor.loads(monitor.dumps(), query).top().equals(monitor.top())
+    with pytest.raises(sb.StateError, match="hand the query over"):
+        sb.Monitor.loads(monitor.dumps())
+
+
+@pytest.mark.parametrize(
+    ("fields", "algorithm"),
+    [
+        (dict(window=sb.last(9, every=3), occurrences="many"), "panes"),
+        (dict(window=sb.last(9, every=3), occurrences="many", error=0.1), "panes"),
+        (dict(window=sb.last(9, every=3)), "sla"),
+        (dict(occurrences="many"), "sla"),
+        (dict(most=1, bounds=(0, 1), streams=3), "eaa"),
+        (dict(most=1, bounds=(0, 1)), "sla"),
+        (dict(most=2, bounds=(0, 1), streams=3), "sla"),
+        (dict(most=2, bounds=(0, 1), streams=3, occurrences="many"), "eaa"),
+        (dict(error=0.2), "approx"),
+    ],
+)
+def test_the_plan(fields, algorithm):
+    assert f"algorithm: {algorithm}" in sb.explain(ask(**fields))
+
+
+def test_several_queries_at_once():
+    monitor = sb.Monitor([ask(name="sums"), ask(name="counts", stream=None, value=None, window=sb.last(4, every=2))])
+    assert set(monitor.push(ROWS)["query"].to_pylist()) == {"sums", "counts"}
