@@ -11,15 +11,17 @@ scattered over several streams (:mod:`~skyband.datasets.scattered`) and a stream
 """
 
 from skyband.datasets.arrivals import bursty, late
-from skyband.datasets.points import clustered, independent
+from skyband.datasets.points import anticorrelated, clustered, correlated, independent
 from skyband.datasets.scattered import scattered
 from skyband.datasets.scores import constant, falling, random_walk, rising, tied, uniform
 from skyband.datasets.trades import trades
 
 __all__ = [
+    "anticorrelated",
     "bursty",
     "clustered",
     "constant",
+    "correlated",
     "falling",
     "independent",
     "late",

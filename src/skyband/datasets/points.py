@@ -1,4 +1,6 @@
-"""Points of the unit cube, in arrival order, as (n, d) arrays: what :class:`skyband.Nearest` is asked about."""
+"""Points of the unit cube, in arrival order, as (n, d) arrays: for nearest, dominating and closest points."""
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,3 +34,45 @@ def clustered(n: int, d: int = 2, clusters: int = 2, variance: float = 0.1, seed
     while (outside := (points < 0) | (points > 1)).any():
         points[outside] = rng.normal(centres[outside], np.sqrt(variance))
     return points
+
+
+def correlated(n: int, d: int = 2, spread: float = 0.05, seed: int = 0) -> Floats:
+    """n points of the unit cube along its diagonal: what is good in one dimension is good in the others.
+
+    As *correlated* of Börzsönyi, Kossmann and Stocker (ICDE 2001), whose words leave the spread open.
+
+    >>> points = correlated(1000, d=3)
+    >>> bool(np.corrcoef(points.T)[0, 1] > 0.5), bool(points.min() >= 0)
+    (True, True)
+    """
+    return _around_the_diagonal(n, d, seed, lambda rng, m: (rng.random(m), rng.normal(0, spread, (m, d))))
+
+
+def anticorrelated(n: int, d: int = 2, spread: float = 0.05, seed: int = 0) -> Floats:
+    """n points of the unit cube near the plane through its middle: what is good in one dimension is bad in others.
+
+    As *anti-correlated* of Börzsönyi, Kossmann and Stocker (ICDE 2001): a plane is chosen close to the middle, and a
+    point at random on it.
+
+    >>> points = anticorrelated(1000, d=3)
+    >>> bool(np.corrcoef(points.T)[0, 1] < -0.2), bool(points.min() >= 0)
+    (True, True)
+    """
+
+    def on_a_plane(rng: np.random.Generator, m: int) -> tuple[Floats, Floats]:
+        x = rng.random((m, d))
+        return rng.normal(0.5, spread, m), x - x.mean(axis=1, keepdims=True)
+
+    return _around_the_diagonal(n, d, seed, on_a_plane)
+
+
+def _around_the_diagonal(
+    n: int, d: int, seed: int, draw: Callable[[np.random.Generator, int], tuple[Floats, Floats]]
+) -> Floats:
+    """Points on the diagonal, moved; those that fall outside the unit cube are drawn again."""
+    rng, points = np.random.default_rng(seed), np.empty((0, d))
+    while points.shape[0] < n:
+        centre, away = draw(rng, 2 * (n - points.shape[0]) + 64)
+        some = centre[:, None] + away
+        points = np.concatenate([points, some[((some >= 0) & (some <= 1)).all(axis=1)]])
+    return points[:n]

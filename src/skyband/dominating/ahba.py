@@ -22,11 +22,17 @@ class AHBA(ADA):
         delta: the confidence (default 0.9).
         maxcand: as in ADA.
 
-    Deviations: samples are drawn and topped up every n / 16 updates; those of :class:`skyband.dominating.ada.ADA`.
+    Readings: while the window fills it works as ADA does. The upper confidence limit stands for the mean: eps of the
+    range is added to that of the sample, so that with probability delta the points do not score more on average. A
+    mean stands for a score until the event that follows from it; then the score is counted, since "AHBA may detect a
+    change in TOPK after some updates" (section 9).
+    Deviations: samples are drawn and topped up every n / 16 updates, every n / 2 the top k are found from scratch, and
+    cells hold about 4 points rather than 32. Those of :class:`skyband.dominating.ada.ADA`.
     """
 
     name = "ahba"
     exact = False
+    per_cell = 4
     mode: ClassVar[int] = kernel.AHBA
     options: ClassVar[dict[str, float]] = {"eps": 0.1, "delta": 0.9, **ADA.options}
 

@@ -13,12 +13,17 @@ class AMSA(ADA):
     As ADA, but points of a cell are passed over altogether if the least score that a point of the cell can have is
     further below the k-th score than the k-th is below the first: they are not expected to come so far.
 
-    Options: as ADA. Deviations: the least scores of cells are brought up to date every n / 16 updates; if too few
-    points are left to fill the top k, they are found from scratch. Those of :class:`skyband.dominating.ada.ADA`.
+    Options: as ADA.
+
+    Reading: while the window fills it works as ADA does.
+    Deviations: the least scores of cells are brought up to date every n / 16 updates; every n / 2 updates, and if too
+    few points are left to fill the top k, these are found from scratch; cells hold about 4 points rather than 32.
+    Those of :class:`skyband.dominating.ada.ADA`.
     """
 
     name = "amsa"
     exact = False
+    per_cell = 4
     mode: ClassVar[int] = kernel.AMSA
 
     @classmethod

@@ -53,7 +53,7 @@ from skyband.queries import Query, TopKDominating
 NOW, CLOSED = range(2)  # of the clock: the newest position, and the end of the last window that closed
 
 # Fields that are tables, and their rows.
-TABLES = {"slots": 7, "cells": 3, "axes": 2, "data": 7, "gone": 3, "cell": 7, "event": 5, "mark": 5}
+TABLES = {"slots": 7, "cells": 3, "axes": 2, "data": 7, "gone": 3, "cell": 7, "event": 6, "mark": 5}
 
 State = tuple[NDArray[Any], ...]
 
@@ -74,6 +74,7 @@ class Dominating(PerKey[State]):
 
     serves = frozenset({"arrival", "hopping"})
     extra: ClassVar[tuple[type[Any], ...]] = ()  # further parts of the state
+    per_cell: ClassVar[int] = 32  # points in a cell of the grid, about
     state_type = joined(Space, Ledger)
 
     def __init__(self, *queries: Query, **options: float) -> None:
@@ -232,7 +233,7 @@ class Dominating(PerKey[State]):
         slots, x = all_points(space)
         wanted = most + most // 2 + 8
         wanted = wanted if self.window.time else min(wanted, self.window.extent)
-        new = laid_out(x, space.slots[TIME, slots], space.slots[NUMBER, slots], wanted, rows.x)
+        new = laid_out(x, space.slots[TIME, slots], space.slots[NUMBER, slots], wanted, rows.x, self.per_cell)
         entry = np.full(max(room, 1), -1)
         entry[slots] = np.arange(n)
         said, size = ledger.entry[slots], ledger.meta[SIZE]

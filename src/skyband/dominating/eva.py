@@ -63,7 +63,8 @@ class EVA(Dominating):
         n = int(space.meta[TAIL] - space.meta[HEAD]) if window.time else window.extent
         candidates = max(16, int(n * self.parameters.get("maxcand", 0.01)))
         steady = window.extent if not window.time and window.on is None else 0
-        return np.array([self.k, self.ties, steady, candidates, self.samples()])
+        eps = round(1e6 * self.parameters.get("eps", 0))
+        return np.array([self.k, self.ties, steady, candidates, self.samples(), eps])
 
     def samples(self) -> int:
         """How many points of a cell are sampled."""

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyband.kernels.dominating_harvest import BIG, NEVER, OPEN, PLAIN, harvest
-from skyband.kernels.dominating_jit import inner, outer
 from skyband.kernels.dominating_ledger import (
     DIMENSIONS,
     RANK,
@@ -37,6 +36,7 @@ from skyband.kernels.dominating_space import (
 )
 from skyband.kernels.dominating_sums import beyond, least, upward
 from skyband.kernels.dominating_tell import FLOOR, HIGH, Told, nothing, tell
+from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -168,7 +168,8 @@ def _valid(ledger: Ledger, marks: Marks, k: int) -> bool:
         return False
     if meta[LEVEL] < 0:
         return True
-    return ledger.meta[TOP] >= k and ledger.data[SCORE, ledger.data[RANK, k - 1]] > meta[LEVEL] + meta[ARRIVED]
+    kth = ledger.data[RANK, k - 1]
+    return bool(ledger.meta[TOP] >= k and ledger.data[SCORE, kth] > meta[LEVEL] + meta[ARRIVED])
 
 
 @inner

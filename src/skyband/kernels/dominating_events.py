@@ -5,17 +5,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating_jit import inner
 from skyband.kernels.dominating_ledger import CHANGES, RANK, SCORE, SLOT, TOP, Ledger
 from skyband.kernels.dominating_score import coordinates, dominates
 from skyband.kernels.dominating_space import HEAD, PLACE, SHAPE, STRIDE, TURN, Space
+from skyband.kernels.jit import inner
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-BASE, NEXT, BEFORE, BUCKET, NEWER = range(5)  # rows of ``Events.event``
+BASE, NEXT, BEFORE, BUCKET, NEWER, GUESSED = range(6)  # rows of ``Events.event``
 NEWER_HERE, MOST, LEAST, SUM, SAMPLED = range(5)  # rows of ``Events.mark``
-CLOCK, ARRIVED, NEAR, SEEN, FORCED, MODE, REFRESHED, SWEPT = range(8)  # of ``Events.meta``
+CLOCK, ARRIVED, NEAR, SEEN, FORCED, MODE, REFRESHED, SWEPT, KNOWN, RENEWED = range(10)  # of ``Events.meta``
 EVA, ADA, AHBA, AMSA = range(4)  # modes
 NEVER_DUE = 1 << 60
 
@@ -26,7 +26,7 @@ class Events(NamedTuple):
     Time is counted in updates: a step in which a points come and x go counts max(a, x), so that in one update a score
     grows by no more than one, shrinks by no more than one, and no more than one point expires. BASE is an upper bound
     of the score less the points that had arrived when it was made. NEWER is the counter of section 5.1; NEWER_HERE is
-    that of the cell.
+    that of the cell. GUESSED tells that the bound is AHBA's estimate.
     """
 
     event: Ints  # by slot
@@ -38,10 +38,10 @@ class Events(NamedTuple):
 
 def no_events(slots: int, cells: int, mode: int) -> Events:
     """No event yet."""
-    event = np.zeros((5, slots), np.int64)
+    event = np.zeros((6, slots), np.int64)
     event[BUCKET] = -1
     ring = 1 << max(6, int(slots).bit_length())
-    meta = np.array([0, 0, max(1, slots // 1000), -1, 1, mode, 0, 0])
+    meta = np.array([0, 0, max(1, slots // 1000), -1, 1, mode, 0, 0, 0, 0])
     return Events(event, np.full(ring, -1), np.zeros((5, cells), np.int64), np.empty(0, np.int64), meta)
 
 

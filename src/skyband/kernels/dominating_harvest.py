@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating_jit import inner
 from skyband.kernels.dominating_ledger import SCORE, SIZE, Ledger, add, kth
 from skyband.kernels.dominating_score import reference, score_of
 from skyband.kernels.dominating_space import CELL, COUNT, SHAPE, START, Space, point
+from skyband.kernels.jit import inner
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -39,7 +39,7 @@ def _nearness(space: Space, place: int) -> float:
             low, high = space.edge[j * width], space.edge[j * width + g - 2]
             if value > low:
                 total += 0.9 * min(1.0, (value - low) / (high - low)) if value < high else 0.9
-    return total / d
+    return float(total / d)
 
 
 @inner

@@ -5,11 +5,11 @@ from numpy.typing import NDArray
 
 from skyband.kernels.dominating_events import AHBA, AMSA, LEAST, MODE, MOST, NEAR, SAMPLED, SUM, Events
 from skyband.kernels.dominating_harvest import BIG
-from skyband.kernels.dominating_jit import inner
 from skyband.kernels.dominating_ledger import RANK, SCORE, SIZE, SLOT, TOP, Ledger, add, remove
 from skyband.kernels.dominating_score import score_of
 from skyband.kernels.dominating_space import CELL, COUNT, START, Space, point
 from skyband.kernels.dominating_sums import beyond, least, upward
+from skyband.kernels.jit import inner
 
 Ints = NDArray[np.int64]
 
@@ -20,16 +20,16 @@ def passed_over(ledger: Ledger, events: Events, cell: int, k: int) -> bool:
     if events.meta[MODE] != AMSA or ledger.meta[TOP] < k:
         return False
     first, last = ledger.data[SCORE, ledger.data[RANK, 0]], ledger.data[SCORE, ledger.data[RANK, k - 1]]
-    return first - last < last - events.mark[LEAST, cell]
+    return bool(first - last < last - events.mark[LEAST, cell])
 
 
 @inner
-def estimate(events: Events, cell: int) -> int:
-    """AHBA: the mean score of the sample of a cell, rounded up; BIG if it has none."""
-    if events.meta[MODE] != AHBA or events.mark[SAMPLED, cell] == 0:
+def estimate(events: Events, cell: int, eps: float) -> int:
+    """AHBA: the mean score of the sample of a cell and eps of the range of its scores; BIG if it has no sample."""
+    mark, count = events.mark, events.mark[SAMPLED, cell]
+    if events.meta[MODE] != AHBA or count == 0:
         return BIG
-    count = events.mark[SAMPLED, cell]
-    return int((events.mark[SUM, cell] + count - 1) // count)
+    return int(np.ceil(mark[SUM, cell] / count + eps * (mark[MOST, cell] - mark[LEAST, cell])))
 
 
 @inner

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating_jit import inner
-from skyband.kernels.dominating_space import COUNT, SHAPE, START, STRIDE, Space
+from skyband.kernels.dominating_space import CELL, COUNT, SHAPE, START, STRIDE, Space, point
+from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -106,6 +106,16 @@ def score_of(space: Space, p: Floats, cell: int, work: Ints) -> int:
         at[j] += 1
     work[0] += scanned
     return total
+
+
+@outer
+def all_scores(space: Space, slots: Ints) -> Ints:
+    """The exact scores of the points of these slots."""
+    p, work, found = np.empty(space.axes.shape[1]), np.zeros(1, np.int64), np.empty(slots.size, np.int64)
+    for i in range(slots.size):
+        point(space, slots[i], p)
+        found[i] = score_of(space, p, space.slots[CELL, slots[i]], work)
+    return found
 
 
 @inner

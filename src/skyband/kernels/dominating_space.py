@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating_jit import inner, outer
+from skyband.kernels.jit import inner, outer
 from skyband.kernels.order import newer
 
 Ints = NDArray[np.int64]
@@ -19,7 +19,6 @@ HEAD, TAIL, FREE, USED, ROOM, LAID = range(6)  # of ``Space.meta``
 TIME, NUMBER, PLACE, CELL, TURN, ORDER, FREED = range(7)  # rows of ``Space.slots``
 START, COUNT, SPACE = range(3)  # rows of ``Space.cells``
 SHAPE, STRIDE = range(2)  # rows of ``Space.axes``
-PER_CELL = 32  # points in a cell, about
 MOST_CELLS = 1 << 18
 SAMPLE = 1 << 14  # points that the edges of the grid are taken from
 
@@ -49,13 +48,13 @@ class Points(NamedTuple):
     number: Ints
 
 
-def shape_for(n: int, d: int) -> Ints:
-    """How many cells along each dimension for n points: all together about n / 32, so that memory stays bounded.
+def shape_for(n: int, d: int, per_cell: int = 32) -> Ints:
+    """How many cells along each dimension for n points: so that a cell has some points, and memory stays bounded.
 
     >>> shape_for(2_000_000, 4), shape_for(2_000_000, 20).prod()
     (array([16, 16, 16, 15]), np.int64(32768))
     """
-    budget, shape = min(n // PER_CELL, MOST_CELLS), np.ones(d, np.int64)
+    budget, shape = min(n // per_cell, MOST_CELLS), np.ones(d, np.int64)
     j, refused = 0, 0
     while refused < d:
         if shape.prod() // shape[j] * (shape[j] + 1) <= budget:
@@ -71,12 +70,12 @@ def empty_space(d: int) -> Space:
     return laid_out(np.empty((0, d)), np.empty(0, np.int64), np.empty(0, np.int64), 0, np.empty((0, d)))
 
 
-def laid_out(x: Floats, time: Ints, number: Ints, room: int, coming: Floats) -> Space:
+def laid_out(x: Floats, time: Ints, number: Ints, room: int, coming: Floats, per_cell: int = 32) -> Space:
     """A space of these points, oldest first, with room for so many, and a grid that suits them and those to come."""
     n, d = x.shape
     room = max(room, n, 1)
     known = np.concatenate([x, coming])
-    shape = shape_for(min(known.shape[0], room), d)
+    shape = shape_for(min(known.shape[0], room), d, per_cell)
     stride = np.append(np.cumprod(shape[:0:-1])[::-1], 1)
     width, cells = int(shape.max()), int(shape.prod())
     edge = np.full(d * width, np.inf)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating_jit import outer
+from skyband.kernels.jit import outer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

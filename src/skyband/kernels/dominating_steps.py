@@ -11,6 +11,8 @@ from skyband.kernels.dominating_events import (
     BUCKET,
     CLOCK,
     FORCED,
+    GUESSED,
+    KNOWN,
     MODE,
     NEAR,
     NEVER_DUE,
@@ -18,6 +20,7 @@ from skyband.kernels.dominating_events import (
     NEWER_HERE,
     NEXT,
     REFRESHED,
+    RENEWED,
     SWEPT,
     Events,
     dequeue,
@@ -28,7 +31,6 @@ from skyband.kernels.dominating_events import (
     note_newer,
 )
 from skyband.kernels.dominating_harvest import BIG, NEVER, OPEN, PLAIN, harvest
-from skyband.kernels.dominating_jit import inner, outer
 from skyband.kernels.dominating_ledger import (
     LISTED,
     RANK,
@@ -63,12 +65,14 @@ from skyband.kernels.dominating_space import (
 )
 from skyband.kernels.dominating_sums import upward
 from skyband.kernels.dominating_tell import FLOOR, HIGH, Told, nothing, tell
+from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-K, TIES, STEADY, CANDIDATES, SAMPLES = range(5)  # of a setting: k, ties, the extent of a window whose points go one
-# for each that comes (0: they do not), how many candidates there may be, how many samples a cell has
+# Of a setting: k; whether ties are in the answer; the extent of a window in which a point goes for each that comes
+# once it is full (0: it is of another kind); how many candidates and how many samples of a cell there may be; eps in millionths.
+K, TIES, STEADY, CANDIDATES, SAMPLES, EPS = range(6)
 
 
 @outer
@@ -91,7 +95,7 @@ def event_steps(
         low = high
         events.meta[CLOCK] += max(space.meta[HEAD] - head, events.meta[ARRIVED] - tail)
         settle(ledger, k, ties)
-        if 2 * count > live(space) + 2 * k:
+        if 2 * count > live(space) + 2 * k or _outdated(space, events, k):
             events.meta[FORCED] = 1
         if not events.meta[FORCED]:
             ledger, samples, events = _step(space, ledger, samples, events, fresh[:count], setting, work)
@@ -121,6 +125,13 @@ def _go(space: Space, ledger: Ledger, samples: Ledger, events: Events, work: Int
 
 
 @inner
+def _outdated(space: Space, events: Events, k: int) -> bool:
+    """Whether what AHBA and AMSA have passed over should be looked at again: the window has grown, or half gone by."""
+    meta, n = events.meta, live(space)
+    return bool(meta[MODE] >= AHBA and (n > 2 * meta[KNOWN] + k or 2 * (meta[CLOCK] - meta[RENEWED]) > n + 2 * k))
+
+
+@inner
 def _come(space: Space, ledger: Ledger, samples: Ledger, events: Events, rows: Points, i: int, work: Ints) -> int:
     """Line 1 of Figure 5, and the counters of section 5.1."""
     slot = insert(space, rows.x[i], rows.time[i], rows.number[i])
@@ -128,7 +139,7 @@ def _come(space: Space, ledger: Ledger, samples: Ledger, events: Events, rows: P
     account(ledger, rows.x[i], 1, work)
     account(samples, rows.x[i], 1, work)
     events.meta[ARRIVED] += 1
-    events.event[NEWER, slot] = events.mark[NEWER_HERE, cell]
+    events.event[NEWER, slot], events.event[GUESSED, slot] = events.mark[NEWER_HERE, cell], 0
     if events.meta[MODE] >= ADA and space.slots[TURN, slot] == space.meta[TAIL] - 1:
         note_newer(space, events, cell)
     ledger.entry[slot] = OPEN
@@ -192,7 +203,7 @@ def _todo(events: Events, fresh: Ints, work: Ints) -> Ints:
 def _bound(space: Space, ledger: Ledger, events: Events, slot: int, setting: Ints, work: Ints) -> bool:
     """Lines 2 to 4: a bound for an incoming point from one that dominates it."""
     p, cell = np.empty(space.axes.shape[1]), space.slots[CELL, slot]
-    if passed_over(ledger, events, cell, setting[K]):
+    if live(space) >= setting[STEADY] and passed_over(ledger, events, cell, setting[K]):
         events.event[BASE, slot] = BIG
         return True
     point(space, slot, p)
@@ -207,7 +218,7 @@ def _exact(space: Space, events: Events, slot: int, work: Ints) -> int:
     p = np.empty(space.axes.shape[1])
     point(space, slot, p)
     score = score_of(space, p, space.slots[CELL, slot], work)
-    events.event[BASE, slot] = score - events.meta[ARRIVED]
+    events.event[BASE, slot], events.event[GUESSED, slot] = score - events.meta[ARRIVED], 0
     work[1] += 1
     return score
 
@@ -240,20 +251,19 @@ def _decide(
 ) -> tuple[Ledger, Events]:
     """Lines 5 to 8 and 12 to 17: into the top k, among the candidates, or an event."""
     k, meta, cell = setting[K], events.meta, space.slots[CELL, slot]
-    if passed_over(ledger, events, cell, k):
+    grown = live(space) >= setting[STEADY]
+    if grown and passed_over(ledger, events, cell, k):
         ledger.entry[slot] = NEVER
         return ledger, events
     p = np.empty(space.axes.shape[1])
     point(space, slot, p)
-    outside = np.int64(0)
-    if meta[MODE] >= ADA:
-        outside = dominators_outside(space, ledger, events, slot, p, cell, k)
+    outside = dominators_outside(space, ledger, events, slot, p, cell, k) if meta[MODE] >= ADA else 0
     while True:
         least, bound = ledger.data[SCORE, ledger.data[RANK, k - 1]], events.event[BASE, slot] + meta[ARRIVED]
-        if bound >= least and not exact:
-            guess = estimate(events, cell)
+        if grown and bound >= least and not exact and not events.event[GUESSED, slot]:
+            guess = estimate(events, cell, setting[EPS] / 1e6)
             if guess < least:
-                bound = guess
+                bound, events.event[GUESSED, slot] = guess, 1
                 events.event[BASE, slot] = guess - meta[ARRIVED]
         if bound >= least and outside < k:
             if not exact:
@@ -264,13 +274,9 @@ def _decide(
             settle(ledger, k, setting[TIES] > 0)
             return ledger, look_ahead(space, ledger, events, k)
         when = due(space, ledger, events, bound, outside, k)
-        if meta[MODE] >= ADA and when <= meta[CLOCK] + meta[NEAR] and ledger.meta[SIZE] < k + setting[CANDIDATES]:
-            if exact:
-                return add(ledger, space, slot, bound), events
-            if meta[MODE] == ADA and not meta[FORCED]:
-                _exact(space, events, slot, work)
-                exact = True
-                continue
+        near = exact and meta[MODE] >= ADA and when <= meta[CLOCK] + meta[NEAR]
+        if near and ledger.meta[SIZE] < k + setting[CANDIDATES]:
+            return add(ledger, space, slot, bound), events
         ledger.entry[slot] = PLAIN
         lasts = space.slots[TURN, slot] - space.meta[HEAD]
         if when < NEVER_DUE and not (setting[STEADY] == live(space) and when > meta[CLOCK] + lasts):
@@ -325,6 +331,7 @@ def anew(
     settle(ledger, k, setting[TIES] > 0)
     events = look_ahead(space, ledger, events, k)
     meta[FORCED], meta[SWEPT], meta[REFRESHED] = 1, meta[CLOCK] + 1, meta[CLOCK]
+    meta[KNOWN], meta[RENEWED] = n, meta[CLOCK]
     if meta[MODE] >= AHBA:
         samples = refresh(space, ledger, samples, events, setting[SAMPLES], k, work)
     for i in range(n):

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating_jit import inner
 from skyband.kernels.dominating_ledger import (
     GONE,
     LISTED,
@@ -21,6 +20,7 @@ from skyband.kernels.dominating_ledger import (
     wider,
 )
 from skyband.kernels.dominating_space import Points
+from skyband.kernels.jit import inner
 from skyband.kernels.order import better
 
 Ints = NDArray[np.int64]
@@ -63,9 +63,7 @@ def tell(told: Told, ledger: Ledger, rows: Points, steps: Ints, s: int) -> Told:
     end, trigger = steps[END, s], steps[TRIGGER, s]
     if end == NONE:
         return told
-    number = np.int64(0)
-    if trigger < rows.number.size:
-        number = rows.number[trigger]
+    number = rows.number[trigger] if trigger < rows.number.size else trigger
     if end == ARRIVAL:
         return _tell_changes(told, ledger, number, rows.time[trigger])
     for r in range(ledger.meta[TOP]):
