@@ -17,7 +17,7 @@ from skyband.kernels.incomplete.view import View
 
 _NONE = np.empty(0)
 _ROW_FIELDS = ("time", "number", "value", "cell")
-_CELL_FIELDS = ("owner", "stream", "following", "valid", "seen", "hi", "lo", "last")
+_CELL_FIELDS = ("owner", "stream", "following", "valid", "seen", "hi", "lo", "lossy", "last")
 _OBJECT_FIELDS = ("code", "first", "rows", "newest", "newest_number")
 _SLOT_FIELDS = ("score", "time", "number", "alive", "inside", "entered")
 T = TypeVar("T", Parts, View)
@@ -37,7 +37,7 @@ def no_parts() -> Parts:
     """Nothing seen yet."""
     meta = np.array([0, 0, 0, 0, -FOREVER, -FOREVER])
     return Parts(NOTHING, NOTHING, _NONE, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, _NONE, _NONE, NOTHING,
-                 NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, meta)  # fmt: skip
+                 NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, meta)  # fmt: skip
 
 
 def no_view(k: int, ties: bool, listed: bool) -> View:

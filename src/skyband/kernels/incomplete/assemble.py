@@ -40,6 +40,7 @@ class Parts(NamedTuple):
     seen: Ints  # rows since the object came into the window
     hi: Floats  # what the stream says of the object: hi + lo
     lo: Floats
+    lossy: Ints  # whether an addition was not exact
     last: Ints  # occurrences "once": the number of the row that counts
     code: Ints  # of an object
     first: Ints  # its first cell
@@ -172,10 +173,12 @@ def _has_room(parts: Parts, events: Events) -> bool:
 @njit(cache=True)
 def _sum_anew(parts: Parts, cell: int) -> None:
     """Adds up a cell from its rows: an addition was not exact."""
-    parts.hi[cell], parts.lo[cell] = 0.0, 0.0
+    parts.hi[cell], parts.lo[cell], parts.lossy[cell] = 0.0, 0.0, 0
     for i in range(parts.meta[HEAD], parts.meta[ROWS]):
         if parts.cell[i] == cell:
-            parts.hi[cell], parts.lo[cell], _ = add(parts.hi[cell], parts.lo[cell], parts.value[i], 0.0)
+            parts.hi[cell], parts.lo[cell], exact = add(parts.hi[cell], parts.lo[cell], parts.value[i], 0.0)
+            if not exact:  # too far apart for two doubles: to be added up again when one of them has gone
+                parts.lossy[cell] = 1
 
 
 @njit(cache=True)
@@ -192,7 +195,7 @@ def _expire(parts: Parts, events: Events, start: int, spec: Spec) -> None:
         parts.rows[parts.owner[c]] -= 1
         if spec.many and parts.valid[c] > 0:
             parts.hi[c], parts.lo[c], exact = add(parts.hi[c], parts.lo[c], -parts.value[i], 0.0)
-            if not exact:
+            if not exact or parts.lossy[c]:
                 _sum_anew(parts, c)
         _changed(parts, events, c, spec)
 
@@ -213,7 +216,7 @@ def _cell(parts: Parts, slot: int, stream: int) -> int:
     c = parts.meta[CELLS]
     parts.meta[CELLS] += 1
     parts.owner[c], parts.stream[c], parts.following[c] = slot, stream, parts.first[slot]
-    parts.valid[c], parts.seen[c], parts.hi[c], parts.lo[c], parts.last[c] = 0, 0, 0.0, 0.0, -1
+    parts.valid[c], parts.seen[c], parts.hi[c], parts.lo[c], parts.lossy[c], parts.last[c] = 0, 0, 0.0, 0.0, 0, -1
     parts.first[slot] = c
     return int(c)
 
@@ -243,9 +246,9 @@ def _arrive(parts: Parts, events: Events, rows: Arriving, i: int, spec: Spec) ->
         parts.valid[c] += 1
         parts.rows[slot] += 1
         if not exact:
-            _sum_anew(parts, c)
+            parts.lossy[c] = 1
     else:
-        parts.hi[c], parts.lo[c], parts.last[c] = rows.value[i], 0.0, number
+        parts.hi[c], parts.lo[c], parts.lossy[c], parts.last[c] = rows.value[i], 0.0, 0, number
         parts.rows[slot] += 1 - parts.valid[c]
         parts.valid[c] = 1
     _changed(parts, events, c, spec)
