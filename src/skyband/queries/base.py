@@ -4,8 +4,8 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
-from typing import Any, ClassVar, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from skyband import scoring
 from skyband.errors import QueryError
@@ -24,24 +24,31 @@ class Fixed(dict[str, Any]):
         return hash(tuple(self.items()))
 
 
+@dataclass(frozen=True, kw_only=True)
 class Query(ABC):
-    """A continuous query; a frozen dataclass with at least these fields.
+    """A continuous query: what all kinds have in common.
 
-    A subclass lists its fields, calls :meth:`check` when it is built, and says how a row is measured.
+    A subclass adds its fields, ``k`` and ``window`` among them, calls :meth:`check` when it is built, and says how a
+    row is measured.
     """
 
     family: ClassVar[str]  # the package of its algorithms
     functions: ClassVar[tuple[str, ...]] = ()  # fields that may hold a Python function
 
-    k: int
-    window: Window
-    partition_by: tuple[str, ...]
-    where: str | None
-    select: tuple[str, ...] | None
-    ties: Ties
-    error: float
-    algorithm: str
-    name: str | None
+    partition_by: tuple[str, ...] = ()
+    where: str | None = None
+    select: tuple[str, ...] | None = None
+    ties: Ties = "newest"
+    error: float = 0.0
+    algorithm: str = "auto"
+    name: str | None = None
+
+    if TYPE_CHECKING:  # fields of every subclass, each at its place in the order of arguments
+
+        @property
+        def k(self) -> int: ...
+        @property
+        def window(self) -> Window: ...
 
     @abstractmethod
     def measure(self) -> Measure:
@@ -84,8 +91,7 @@ class Query(ABC):
 
     def but(self, **changes: Any) -> "Query":
         """The same query with some fields changed."""
-        changed: Query = replace(self, **changes)  # type: ignore[type-var]
-        return changed
+        return replace(self, **changes)
 
     def lower(self) -> "Query":
         """The query that an algorithm sees: itself, unless it is another way of writing one."""
@@ -112,7 +118,7 @@ class Query(ABC):
 
     def spec(self) -> dict[str, Any]:
         """The query as plain JSON values, for fingerprints and saved states; of a function, its name and a digest."""
-        values = {"type": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]
+        values = {"type": type(self).__name__, **asdict(self)}
         for field in self.functions:
             if (given := getattr(self, field)) is not None and not isinstance(given, str):
                 values[field] = _function_spec(given)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from skyband import scoring
 from skyband.errors import QueryError
 from skyband.measures import Measure, Measured
-from skyband.queries.base import Fixed, Query, Ties
+from skyband.queries.base import Fixed, Query
 from skyband.windows import Window
 
 
@@ -44,13 +44,6 @@ class TopKDominating(Query):
     dimensions: Mapping[str, Literal["min", "max"]]
     window: Window
     policy: Literal["exact", "adaptive"] = "exact"
-    partition_by: tuple[str, ...] = ()
-    where: str | None = None
-    select: tuple[str, ...] | None = None
-    ties: Ties = "newest"
-    error: float = 0.0
-    algorithm: str = "auto"
-    name: str | None = None
 
     def __post_init__(self) -> None:
         self.check()

@@ -13,7 +13,7 @@ from skyband import scoring
 from skyband.errors import QueryError
 from skyband.expressions import find_column
 from skyband.measures import Floats, Measure, Measured
-from skyband.queries.base import Fixed, Query, Ties, names
+from skyband.queries.base import Fixed, Query, names
 from skyband.windows import Window
 
 Aggregate = Literal["sum", "count", "mean", "max", "min", "product"]
@@ -69,13 +69,6 @@ class TopKIncomplete(Query):
     weights: Mapping[str, float] = field(default_factory=dict)
     bounds: tuple[float, float] | None = None
     most: int | None = None
-    partition_by: tuple[str, ...] = ()
-    where: str | None = None
-    select: tuple[str, ...] | None = None
-    ties: Ties = "newest"
-    error: float = 0.0
-    algorithm: str = "auto"
-    name: str | None = None
 
     def __post_init__(self) -> None:
         self.check()

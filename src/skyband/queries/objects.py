@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from skyband import scoring
 from skyband.measures import Measure, ScoreMeasure
-from skyband.queries.base import Fixed, Query, Ties
+from skyband.queries.base import Fixed, Query
 from skyband.windows import Window
 
 
@@ -37,13 +37,6 @@ class TopK(Query):
     k: int
     order_by: scoring.OrderBy
     window: Window
-    partition_by: tuple[str, ...] = ()
-    where: str | None = None
-    select: tuple[str, ...] | None = None
-    ties: Ties = "newest"
-    error: float = 0.0
-    algorithm: str = "auto"
-    name: str | None = None
 
     def __post_init__(self) -> None:
         self.check()
@@ -93,13 +86,6 @@ class Nearest(Query):
     window: Window
     metric: str | float = "euclidean"
     weights: Mapping[str, float] = field(default_factory=dict)
-    partition_by: tuple[str, ...] = ()
-    where: str | None = None
-    select: tuple[str, ...] | None = None
-    ties: Ties = "newest"
-    error: float = 0.0
-    algorithm: str = "auto"
-    name: str | None = None
 
     def __post_init__(self) -> None:
         self.lower()

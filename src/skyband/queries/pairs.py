@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skyband import scoring
 from skyband.errors import QueryError
 from skyband.measures import Measure, Measured
-from skyband.queries.base import Query, Ties, names
+from skyband.queries.base import Query, names
 from skyband.queries.paired import NAMES, SIDES, Terms
 from skyband.windows import Window
 
@@ -53,15 +53,8 @@ class TopKPairs(Query):
     k: int
     order_by: str | PairFunction | tuple[PairFunction, str]
     window: Window
-    where: str | None = None
     same: tuple[str, ...] | None = None
     different: tuple[str, ...] | None = None
-    partition_by: tuple[str, ...] = ()
-    select: tuple[str, ...] | None = None
-    ties: Ties = "newest"
-    error: float = 0.0
-    algorithm: str = "auto"
-    name: str | None = None
 
     def __post_init__(self) -> None:
         self.check()
