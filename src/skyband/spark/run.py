@@ -57,6 +57,9 @@ def run(
     that passed ``where``), ``late`` and ``invalid`` (of all queries together), the state held (``candidates``,
     ``bytes``) and the milliseconds spent (``prune_ms``, ``merge_ms``, of all tasks together).
 
+    A checkpoint goes on with the query it was begun with. For top-k objects that may be one with a lower k or a shorter
+    window too; changes then begin with those that lead from the old answer to the new one.
+
     What differs from :class:`skyband.Monitor`, since rows of a micro-batch have no order:
 
     - Hopping windows: a row is late when its pane, the slice between two neighbouring window bounds, is closed.
