@@ -25,7 +25,6 @@ _COMPARISONS: dict[type[exp.Expr], int] = {
     exp.LT: ops.LESS, exp.LTE: ops.AT_MOST, exp.EQ: ops.EQUAL, exp.NEQ: ops.UNEQUAL,
 }  # fmt: skip
 _TURNED: dict[type[exp.Expr], int] = {exp.GT: ops.LESS, exp.GTE: ops.AT_MOST}
-_MAY_BE_NULL = (exp.Div, exp.Mod)
 
 
 class Uncompilable(Exception):
@@ -115,7 +114,7 @@ class Code:
         return to
 
     def extreme(self, node: exp.Expr, to: int) -> int:
-        if any(node.find_all(*_MAY_BE_NULL)):
+        if any(_may_be_null(part) for part in node.find_all(exp.Div, exp.Mod)):
             raise Uncompilable
         what = ops.GREATEST if isinstance(node, exp.Greatest) else ops.LEAST
         self.number(node.this, to)
@@ -166,6 +165,11 @@ class Code:
         halves(ops.EQUAL, high, to + 1)
         self.emit(ops.AND, to + 1, to + 1, halves(what, low, to + 2))
         return self.emit(ops.OR, to, to, to + 1)
+
+
+def _may_be_null(quotient: exp.Expr) -> bool:
+    divisor = quotient.expression
+    return not isinstance(divisor, exp.Literal) or divisor.is_string or float(divisor.name) == 0
 
 
 def compiled(fitted: Fitted) -> Program | None:

@@ -32,12 +32,12 @@ class TA(SCase):
       a tenth as much.
     - A pair that is met several times is evaluated again, and dropped when the new pairs are sorted.
     - After an object that came out of order all pairs are looked at, as in SCase, until the lists are built again;
-      and always where two objects must agree or differ in a column.
+      and always where two objects must agree or differ in a column,
+      or ``where`` is no arithmetic over numbers.
     """
 
     name = "ta"
     several = False
-    needs_program = True
 
     def meet(self, schema: pa.Schema, look_up: Callable[[Ints], pa.Table]) -> None:
         super().meet(schema, look_up)
@@ -56,7 +56,7 @@ class TA(SCase):
         return scratch._replace(register=np.empty((registers, scratch.register.shape[1])))
 
     def take_in(self, state: State, batch: Batch, first: int) -> tuple[State, int]:
-        if self.kinds.size:
+        if self.kinds.size or not self.compiled:
             return super().take_in(state, batch, first)
         lists, count = self._lists(state), self.score.column.size
         front = Front(np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros((count, 1)))

@@ -21,6 +21,17 @@ def owner(pairs: Pairs, i: int) -> int:
 
 
 @inner
+def not_below(found: Pairs, size: int, least: float) -> int:
+    """Keep the pairs with such a score or a better one."""
+    kept = 0
+    for j in range(size):
+        if found.score[j] >= least:
+            copy(found, j, found, kept)
+            kept += 1
+    return kept
+
+
+@inner
 def list_best(window: Window, band: Pairs, scratch: Scratch, number: int, K: int, strict: bool) -> None:
     """Put the K best of the pairs found, with objects that came before, into S."""
     found, count = scratch.found, 0
@@ -28,6 +39,8 @@ def list_best(window: Window, band: Pairs, scratch: Scratch, number: int, K: int
         if min(found.older[j], found.newer[j] >> 1) < number == owner(found, j):
             copy(found, j, found, count)
             count += 1
+    if count > K:
+        count = not_below(found, count, np.partition(found.score[:count], count - K)[count - K])
     sort(found, count, scratch.spare)
     kept = min(count, K)
     while strict and 0 < kept < count and found.score[kept] == found.score[kept - 1]:

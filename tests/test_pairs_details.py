@@ -1,0 +1,190 @@
+"""What is particular to top-k pairs: their scores, plans, shared skybands, colours that come and go, and errors."""
+
+import datetime
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import oracle
+import pyarrow as pa
+import pytest
+import streams
+from cases import follow, run
+from pair_cases import COMPILED, CONDITIONS, make, pair
+
+import skyband as sb
+from skyband.pairs.compiler import compiled
+from skyband.pairs.monotone import recognised
+
+REAL = "abs(a.ts - b.ts) / (abs(a.temp - b.temp) * abs(a.humidity - b.humidity))"
+
+
+def gathered(query, table, batches=3):
+    return run(sb.Monitor(query), streams.cut(table, 1, batches))
+
+
+@pytest.mark.parametrize("order_by", COMPILED)
+@pytest.mark.parametrize("where", [None, "a.id < b.id AND a.g <> b.g", "a.y BETWEEN b.y AND 2 OR a.z > b.z"])
+def test_programs_equal_expressions(monkeypatch, order_by, where):
+    query, _ = pair(5, "arrivals-13", order_by, where)
+    rng = np.random.default_rng(5)
+    table = pa.table({
+        "id": rng.permutation(60), "g": rng.choice(["u", "v", None], 60),
+        "x": rng.normal(size=60), "y": rng.integers(-2, 3, 60), "z": rng.choice([0.1, 0.7, np.inf, -1e300], 60),
+    })  # fmt: skip
+    assert compiled(query.terms.fit(table.schema)) is not None
+    program = gathered(query, table)
+    monkeypatch.setattr("skyband.pairs.base.compiled", lambda fitted: None)
+    assert gathered(query, table) == program
+
+
+def test_python_functions():
+    text, _ = pair(3, "time-7-3", "abs(a.x - b.x) + abs(a.y - b.y) DESC", "a.id < b.id")
+    table = make("random")
+    table = table.set_column(table.column_names.index("y"), "y", table["y"].cast(pa.float64()).fill_null(0.0))
+    function = text.but(order_by=(lambda a, b: abs(a["x"] - b["x"]) + abs(a["y"] - b["y"]), "desc"))
+    assert gathered(function, table) == gathered(text, table)
+    with pytest.raises(sb.QueryError, match="there is no column 'w'"):
+        sb.Monitor(text.but(order_by=lambda a, b: a["w"])).push(table)
+
+
+def test_the_papers_real_function():
+    """No pair where temperature or humidity agree; timestamps count in seconds."""
+    at = [datetime.datetime(2004, 2, 28, 0, 0, second) for second in (0, 1, 2, 4)]
+    table = pa.table({"id": range(4), "ts": at, "temp": [20.0, 20.0, 22.0, 21.0], "humidity": [1.0, 3.0, 2.0, 2.0]})
+    query = sb.TopKPairs(k=9, order_by=REAL, window=sb.last("1 hour"), select=("a.id", "b.id"))
+    monitor = sb.Monitor(query)
+    monitor.push(table)
+    found = {(row["a_id"], row["b_id"]): row["score"] for row in monitor.top().to_pylist()}
+    assert found == {(1, 2): 0.5, (0, 2): 1.0, (1, 3): 3.0, (0, 3): 4.0}
+    assert monitor.stats.invalid == 0
+
+
+def test_rows_without_a_number_that_the_score_needs_are_invalid():
+    query = sb.TopKPairs(k=3, order_by="a.x - b.x", window=sb.last(9), where="a.z < b.z")
+    monitor = sb.Monitor(query)
+    monitor.push({"x": [1.0, None, float("nan"), 2.0], "z": pa.array([None, 1, 2, 3], pa.int64())})
+    assert monitor.stats.invalid == 2 and monitor.top().num_rows == 0
+
+
+def test_large_integers_are_compared_exactly():
+    ids = [2**53 + 1, 2**53, 2**62 + 1, 2**62]
+    query = sb.TopKPairs(k=9, order_by="a.n - b.n", window=sb.last(9), where="a.id < b.id", select=("a.n", "b.n"))
+    monitor = sb.Monitor(query)
+    monitor.push({"id": ids, "n": [0, 1, 2, 3]})
+    pairs = {(row["a_n"], row["b_n"]) for row in monitor.top().to_pylist()}
+    assert pairs == {(i, j) for i in range(4) for j in range(4) if ids[i] < ids[j]}
+
+
+@pytest.mark.parametrize("windows", [("arrivals-13", "arrivals-1"), ("count-7-3", "count-20-5"),
+                                     ("time-7-3", "time-10-2"), ("arrival-time-9", "arrival-time-1")])  # fmt: skip
+@pytest.mark.parametrize("ties", ["newest", "all"])
+def test_queries_share_a_skyband(windows, ties):
+    pairs = [pair(k, window, ties=ties, name=f"{window}/{k}") for window in windows for k in (1, 4)]
+    monitor = sb.Monitor([query for query, _ in pairs])
+    assert len(monitor.pipelines) == 1 and monitor.pipelines[0].algorithm.name == "scase"
+    for batch in [*streams.cut(make("jittered_tied", 1, 60)), None]:
+        table = monitor.flush() if batch is None else monitor.push(batch)
+        monitor.check()
+        for query, model in pairs:
+            mine = [row[1:] for row in oracle.rows(table) if row[0] == query.name]
+            assert mine == (model.flush() if batch is None else model.push(batch))
+
+
+def test_colours_that_are_no_longer_in_use_are_forgotten():
+    query, model = pair(3, dict(extent=20), different=("g",), same=("h",))
+    rng = np.random.default_rng(2)
+    n = 6000
+    table = pa.table({"id": np.arange(n), "x": rng.random(n), "y": rng.random(n), "g": np.arange(n) // 3,
+                      "h": np.arange(n) // 50})  # fmt: skip
+    monitor = sb.Monitor(query)
+    for start in range(0, n, 250):
+        monitor.push(table.slice(start, 250))
+        monitor.check()
+    assert sum(map(len, monitor.pipelines[0].intake.tags)) < 1500
+    assert monitor.stats.candidates == 20
+    model.push(table.slice(n - 20, 20))
+    assert oracle.rows(monitor.top()) == model.top()
+
+
+@pytest.mark.parametrize("order_by", ["abs(a.x - b.x)", "-2 * abs(a.x - b.x) * abs(a.y - b.y) DESC",
+                                      "sqrt(power(a.x - b.x, 2) + (a.y - b.y) * (a.y - b.y))",
+                                      "abs(a.x - b.x) - 3 * abs(a.y - b.y)", "abs(a.ts - b.ts) / abs(a.x - b.x)",
+                                      "greatest(abs(a.x - b.x) / 2, 0.5 * abs(a.y - b.y)) DESC"])  # fmt: skip
+def test_global_functions_are_recognised(order_by):
+    query = sb.TopKPairs(k=1, order_by=order_by, window=sb.last(100_000))
+    assert "algorithm: ta, because the score rises or falls" in sb.explain(query)
+    assert "algorithm: scase" in sb.explain(query.but(window=sb.last(100)))
+    assert "algorithm: scase" in sb.explain(query.but(different="g"))
+
+
+@pytest.mark.parametrize("order_by", ["a.x - b.x", "abs(a.x - b.y)", "abs(a.x - b.x) - abs(a.x - b.x) / 2", "a.x * b.x",
+                                      "abs(a.x - b.x) * (abs(a.y - b.y) - 1)", "1 - exp(abs(a.x - b.x))"])  # fmt: skip
+def test_other_functions_are_not(order_by):
+    query = sb.TopKPairs(k=1, order_by=order_by, window=sb.last(100_000))
+    assert "algorithm: scase" in sb.explain(query)
+    assert recognised(query.terms.fit(pa.schema({"x": pa.float64(), "y": pa.float64()}))) is None
+
+
+def test_bounds_point_the_right_way():
+    query = sb.TopKPairs(k=1, order_by="abs(a.x - b.x) - 3 * abs(a.y - b.y)", window=sb.last(9))
+    found = recognised(query.terms.fit(pa.schema({"x": pa.float64(), "y": pa.float64()})))
+    assert found.furthest.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(("fields", "message"), [
+    (dict(order_by="x - b.x"), "x: say whose column it is: a.x or b.x"),
+    (dict(order_by="a.x - c.x"), "c.x: say whose column it is"),
+    (dict(order_by=3), "order_by=3 must be an SQL expression"),
+    (dict(where="a.x <"), "where='a.x <' is not an SQL expression"),
+    (dict(where=lambda a, b: a), "must be an SQL condition"),
+    (dict(same=("a.x",)), "same='a.x' names a column of the stream"),
+    (dict(same="x", different=("y", "x")), "no pair can agree and differ"),
+    (dict(different=(1,)), "different=.* must be column names"),
+    (dict(select=("x",)), "say whose column it is"),
+    (dict(select=("a.x + b.x",)), "needs a name"),
+    (dict(k=0), "k=0 must be a whole number"),
+    (dict(ties="some"), "ties='some' is unknown"),
+])  # fmt: skip
+def test_bad_queries(fields, message):
+    with pytest.raises(sb.QueryError, match=message):
+        sb.TopKPairs(**{"k": 1, "order_by": "abs(a.x - b.x)", "window": sb.last(5), **fields})
+
+
+@pytest.mark.parametrize(("fields", "message"), [
+    (dict(order_by="a.w - b.x"), "there is no column 'a.w'"),
+    (dict(order_by="a.g"), "a score must be a number"),
+    (dict(where="a.x + b.x"), "a condition must be true or false"),
+    (dict(same="w"), "there is no column 'w'"),
+    (dict(algorithm="ta", order_by="a.x * b.x"), "algorithm='ta' takes scores that rise or fall"),
+    (dict(algorithm="basic", where="a.g LIKE 'x%'"), "algorithm='basic' takes scores that are arithmetic"),
+])  # fmt: skip
+def test_queries_that_do_not_fit_the_stream(fields, message):
+    query = sb.TopKPairs(**{"k": 1, "order_by": "abs(a.x - b.x)", "window": sb.last(5), **fields})
+    with pytest.raises(sb.QueryError, match=message):
+        sb.Monitor(query).push({"x": [1.0, 2.0], "g": ["u", "v"]})
+
+
+def test_names_in_any_case_and_odd_ones():
+    query = sb.TopKPairs(k=1, order_by='abs(A.X - b."odd name")', window=sb.last(5), select=('a."odd name"', "B.x"))
+    answer = sb.Monitor(query).push({"x": [1.0, 2.0], "odd name": [5.0, 3.0]})
+    assert answer.column_names == ["at", "op", "score", "a_odd name", "b_x"] and answer["score"].to_pylist() == [2.0]
+
+
+def test_conditions_are_covered():
+    assert {"a.h = b.h", "lower(a.g) < b.g"} <= set(CONDITIONS)
+    query, model = pair(2, "arrivals-13", where="a.h = b.h", partition_by=("g",))
+    follow(sb.Monitor(query), model, streams.cut(make("broken", 3, 60)))
+
+
+def test_without_jit():
+    """The kernels give the same answers as plain Python."""
+    chosen = "test_equals_brute_force and (jittered_tied or broken or tiny)"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n0", "test_pairs.py", "-k", chosen],
+        cwd=Path(__file__).parent, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert " passed" in done.stdout
