@@ -6,7 +6,8 @@ Prints, each beside the paper's figure or a baseline measured in the same run:
 
 - Tables 1 and 2: what EAA and the approximate algorithm hold, and how precise the latter is;
 - Figure 4 and Figure 5: growth with the data, the interval, the window and the correlation;
-- rows/s of SLA, EAA and the approximate algorithm, and of panes beside a group-by for each window;
+- rows/s of SLA, EAA and the approximate algorithm; of panes beside a group-by for each window, and what they hold as
+  ids come and go;
 - with ``--data DIR``, where ``DIR/honeypot.parquet`` is: clients over the servers they call, as Tables 3 and 4.
 
 ``--full`` takes larger windows and more rows, and keeps the results.
@@ -140,7 +141,7 @@ def speed() -> dict[str, list[dict[str, Any]]]:
             rows.append({"window": window, "algorithm": name.partition("(")[0], "rows/s": int(rate),
                          "rows held": run().stats.candidates, "target 100,000": met})  # fmt: skip
     show("Every arrival: 3 streams, k = 10, ξ = 0.5, batches of 10,000 rows", rows)
-    return {"arrivals": rows, "panes": panes()}
+    return {"arrivals": rows, "panes": panes(), "forgetting": forgetting()}
 
 
 def panes() -> list[dict[str, Any]]:
@@ -174,6 +175,23 @@ def panes() -> list[dict[str, Any]]:
         rows.append({"every": f"{every} s", "overlap": 300 // every, "rows/s": int(rate),
                      "group-by, rows/s": int(baseline), "ratio": rate / baseline})  # fmt: skip
     show(f"Panes: the top 20 of 100,000 hosts by count, last 5 minutes, {n:,} rows", rows)
+    return rows
+
+
+def forgetting() -> list[dict[str, Any]]:
+    """Ids that are new in every row: what is held must not grow with those that have left."""
+    total, size, rows = (10_000_000 if FULL else 1_000_000), 50_000, []
+    monitor = sb.Monitor(sb.TopKIncomplete(k=20, id="host", window=sb.last("2 minutes", every="30 seconds")))
+    begin = time.perf_counter()
+    for start in range(0, total, size):
+        host = np.arange(start, start + size)
+        ts = (host * 600).view("datetime64[us]")  # 50,000 in 30 seconds
+        monitor.push({"ts": ts, "host": host})
+        if (start + size) % (total // 5) == 0:
+            stats = monitor.stats
+            rows.append({"ids so far": start + size, "held": stats.candidates, "bytes": stats.bytes,
+                         "rows/s": int((start + size) / (time.perf_counter() - begin))})  # fmt: skip
+    show("Panes: every id is new, 200,000 in a window", rows)
     return rows
 
 

@@ -140,6 +140,11 @@ class Assembled(PerKey[State]):
         parts = self._unpacked(state).parts
         return parts.newest_number[np.flatnonzero(parts.rows[: parts.meta[OBJECTS]] > 0)]
 
+    def held(self, since: int = 0) -> Ints:
+        found = [self.numbers(state) for state in self.states.values()]
+        found += [rows.number for rows in self.waiting.values()]
+        return np.sort(np.concatenate([NOTHING, *(part[part >= since] for part in found)]))  # no row is there twice
+
     @property
     def candidates(self) -> int:
         held = (self._unpacked(state).parts.meta for state in self.states.values())
@@ -159,8 +164,8 @@ class Assembled(PerKey[State]):
             parts = self._unpacked(state).parts
             objects = int(parts.meta[OBJECTS])
             found.append(parts.code[:objects][parts.rows[:objects] > 0])
-        found += [rows.tags[:, 0] for rows in self.waiting.values()]
-        return (np.unique(np.concatenate(found)), *([np.arange(self.streams)] if self.coded else []))
+        found += [np.setdiff1d(rows.tags[:, 0], np.concatenate(found)) for rows in self.waiting.values()]
+        return (np.sort(np.concatenate(found)), *([np.arange(self.streams)] if self.coded else []))
 
     def retag(self, codes: tuple[Ints, ...]) -> None:
         for key, state in self.states.items():

@@ -77,8 +77,8 @@ def intervals(parts: Parts, rows: Ints, hope: Hope, now: int, spec: Spec) -> tup
                 s = parts.stream[c]
                 if within[c]:
                     current[i, s] = value[c]
-                more = _in_time(hope.odds[slot, s], left, spec.many) * hope.most[slot, s]
                 if spec.many:
+                    more = _in_time(hope.odds[slot, s], left, True) * hope.most[slot, s]
                     best[i, s] = max(current[i, s], value[c] * within[c] + more)
                 elif hope.most[slot, s] <= spec.low:
                     # Seen once: it does not come again, and what is older than the instance does not count.
