@@ -26,7 +26,7 @@ from skyband.kernels.dominating_tell import NONE
 
 FULL = "--full" in sys.argv
 N, K, D = (2_000_000, 256, 4) if FULL else (100_000, 64, 4)
-UPDATES = 2_000 if FULL else 1_000
+UPDATES = 10_000 if FULL else 1_000
 ALGORITHMS = plan.algorithms("dominating")
 KINDS = {"IND": datasets.independent, "ANT": datasets.anticorrelated}
 _scores: dict = {}

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from skyband.kernels.dominating_ledger import CHANGES, RANK, SCORE, SLOT, TOP, Ledger
 from skyband.kernels.dominating_score import coordinates, dominates
-from skyband.kernels.dominating_space import HEAD, PLACE, SHAPE, STRIDE, TURN, Space
+from skyband.kernels.dominating_space import HEAD, PLACE, SHAPE, STRIDE, TURN, Space, point
 from skyband.kernels.jit import inner
 
 Ints = NDArray[np.int64]
@@ -118,16 +118,19 @@ def look_ahead(space: Space, ledger: Ledger, events: Events, k: int) -> Events:
 
 
 @inner
-def dominators_outside(space: Space, ledger: Ledger, events: Events, slot: int, p: Floats, cell: int, k: int) -> int:
+def dominators_outside(space: Space, ledger: Ledger, events: Events, slot: int, cell: int, k: int) -> int:
     """A lower bound for how many newer points outside the top k dominate a point (section 5.1)."""
     newer = events.mark[NEWER_HERE, cell] - events.event[NEWER, slot]
-    r = 0
+    if newer <= 0:
+        return 0
+    p, r = np.empty(space.axes.shape[1]), 0
+    point(space, slot, p)
     while newer > 0 and r < min(k, ledger.meta[TOP]):
         other = ledger.data[SLOT, ledger.data[RANK, r]]
         if space.slots[TURN, other] > space.slots[TURN, slot] and dominates(space, space.slots[PLACE, other], p):
             newer -= 1
         r += 1
-    return int(max(newer, 0))
+    return int(newer)
 
 
 @inner

@@ -52,7 +52,7 @@ def shape_for(n: int, d: int, per_cell: int = 32) -> Ints:
     """How many cells along each dimension for n points: so that a cell has some points, and memory stays bounded.
 
     >>> shape_for(2_000_000, 4), shape_for(2_000_000, 20).prod()
-    (array([16, 16, 16, 15]), np.int64(32768))
+    (array([16, 16, 16, 15]), np.int64(49152))
     """
     budget, shape = min(n // per_cell, MOST_CELLS), np.ones(d, np.int64)
     j, refused = 0, 0

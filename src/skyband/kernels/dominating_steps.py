@@ -71,7 +71,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 # Of a setting: k; whether ties are in the answer; the extent of a window in which a point goes for each that comes
-# once it is full (0: it is of another kind); how many candidates and how many samples of a cell there may be; eps in millionths.
+# once it is full (0: it is of another kind); how many candidates, and samples of a cell, there may be; eps as ppm.
 K, TIES, STEADY, CANDIDATES, SAMPLES, EPS = range(6)
 
 
@@ -255,9 +255,7 @@ def _decide(
     if grown and passed_over(ledger, events, cell, k):
         ledger.entry[slot] = NEVER
         return ledger, events
-    p = np.empty(space.axes.shape[1])
-    point(space, slot, p)
-    outside = dominators_outside(space, ledger, events, slot, p, cell, k) if meta[MODE] >= ADA else 0
+    outside = dominators_outside(space, ledger, events, slot, cell, k) if meta[MODE] >= ADA else 0
     while True:
         least, bound = ledger.data[SCORE, ledger.data[RANK, k - 1]], events.event[BASE, slot] + meta[ARRIVED]
         if grown and bound >= least and not exact and not events.event[GUESSED, slot]:
