@@ -33,7 +33,7 @@ class Approx(Eaa):
     - The probability shrinks as an instance ages: what has not come in the larger part of a window is less likely to
       come in the rest of it.
     - Given several streams the probability is the mean over pairs of them: sketches are too coarse for more at once.
-    - Instances are pruned whenever half as many rows have come as are held (at least 16), counted from the first row
+    - Instances are pruned whenever as many rows have come as were held (at least 64), counted from the first row
       of the partition, so that answers do not depend on how a stream is cut into batches.
     - Erratum: the text of section 4 has the sign of inclusion and exclusion turned. With the sign as printed the
       estimate is never positive; the sizes of Tables 1 and 2 are those of ``caution=0``.
@@ -62,7 +62,7 @@ class Approx(Eaa):
 
     def fresh_sketch(self) -> Sketch:
         empty = np.empty(0, np.int64)
-        return Sketch(empty, empty, empty, empty, np.empty(0), np.array([0, 16]))
+        return Sketch(empty, empty, empty, empty, np.empty(0), np.array([0, 64]))
 
     def observe(self, whole: Whole, rows: Rows, arriving: Arriving) -> Whole:
         size = arriving.value.size
@@ -97,7 +97,7 @@ class Approx(Eaa):
             return whole
         whole = Assembled.settled(self, self.pruned(whole))
         meta = whole.parts.meta
-        clock[SINCE], clock[DUE] = 0, max(16, int(meta[ROWS] - meta[HEAD]) // 2)
+        clock[SINCE], clock[DUE] = 0, max(64, int(meta[ROWS] - meta[HEAD]))
         return whole
 
     def verify(self, state: State) -> None:
