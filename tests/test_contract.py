@@ -166,6 +166,24 @@ def test_memory_stays_bounded(algorithm, window):
     assert max(sizes[30:]) <= 2 * max(sizes[:30])
 
 
+@pytest.mark.parametrize(("algorithm", "window"), served(ONE_OF_EACH, sorted(ALGORITHMS)))
+def test_what_is_held_is_counted(algorithm, window):
+    """Candidates and bytes are those of the arrays: of the state, and of the columns kept beside it."""
+    query, _ = pair(3, window, algorithm=algorithm, error=tolerance(algorithm))
+    monitor = sb.Monitor(query)
+    for batch in streams.cut(streams.make("jittered_tied"), 7):
+        monitor.push(batch)
+        (pipeline,) = monitor.pipelines
+        held = set(pipeline.algorithm.held().tolist())
+        assert monitor.stats.candidates == len(held)
+        assert held <= set(pipeline.store.number.tolist())
+        arrays = sum(array.nbytes for _, array in monitor.arrays())
+        columns = sum(buffer.size for column in pipeline.store.table.columns for chunk in column.chunks
+                      for buffer in chunk.buffers() if buffer is not None)  # fmt: skip
+        assert arrays + pipeline.store.number.nbytes <= monitor.stats.bytes
+        assert monitor.stats.bytes <= arrays + pipeline.store.number.nbytes + columns
+
+
 OPTIONAL = [name for name in EXACT if ALGORITHMS[name].options]
 OPTIONS = {"buffer": (1, 2, 4), "gamma": (0, 0.1, 2), "sigma": (0.5, 0.01), "cells": (1, 2, 5)}
 

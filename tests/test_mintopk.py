@@ -1,4 +1,4 @@
-"""MinTopk holds exactly the minimal set, by its definition, and about as many objects as theory says."""
+"""MinTopk and PreTopk hold exactly the minimal set, by its definition, and about as many objects as theory says."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ import pytest
 import skyband as sb
 from skyband.algorithm import Rows
 from skyband.objects.mintopk import MinTopk
+from skyband.objects.pretopk import PreTopk
 
 STREAMS = {
     "random": lambda rng, n: rng.random(n),
@@ -42,6 +43,18 @@ def test_holds_exactly_the_minimal_set(stream, k, extent, every, ties):
         present = -(-seen // every) * every
         ends = range(present, seen + extent + every, every)  # the present window, and all that will see these objects
         assert set(algorithm.held().tolist()) == predicted(objects, k, ties == "all", ends, extent)
+
+
+@pytest.mark.parametrize("ties", ["newest", "all"])
+@pytest.mark.parametrize("stream", STREAMS)
+def test_pretopk_holds_no_other_objects(stream, ties):
+    scores = STREAMS[stream](np.random.default_rng(8), 88)  # whole panes
+    query = sb.TopK(k=3, order_by="x DESC", window=sb.last(12, every=4), ties=ties)
+    minimal, many = MinTopk(query), PreTopk(query)
+    for start in range(0, scores.size, 4):
+        for algorithm in (minimal, many):
+            algorithm.update(Rows(scores[start : start + 4], t0=start, n0=start), 0)
+        assert many.held().tolist() == minimal.held().tolist()
 
 
 def test_time_windows_with_uneven_arrivals_hold_the_minimal_set():

@@ -49,36 +49,30 @@ def _widen(lists: Predicted) -> Predicted:
 
 
 @njit(cache=True)
-def _insert(lists: Predicted, spec: Spec, slot: int, row: tuple[float, int, int]) -> Predicted:
-    """Into one predicted top k, dropping what falls out of it."""
-    score, time, number = row
+def _refuses(lists: Predicted, spec: Spec, slot: int, score: float, time: int, number: int) -> bool:
+    """Whether a predicted top k is full, and of objects that are better."""
     size = lists.size[slot]
-    width = lists.score.size // lists.size.size
-    if size == width:
-        last = slot * width + size - 1
-        if size >= spec.k and (
-            score < lists.score[last]
-            if spec.ties
-            else not better(score, time, number, lists.score[last], lists.time[last], lists.number[last])
-        ):
-            return lists
-        lists = _widen(lists)
-        width *= 2
-    base = slot * width
-    i = size
-    while i > 0 and better(
-        score, time, number, lists.score[base + i - 1], lists.time[base + i - 1], lists.number[base + i - 1]
-    ):
-        lists.score[base + i] = lists.score[base + i - 1]
-        lists.time[base + i] = lists.time[base + i - 1]
-        lists.number[base + i] = lists.number[base + i - 1]
+    if size < spec.k:
+        return False
+    last = slot * (lists.score.size // lists.size.size) + size - 1
+    if spec.ties:
+        return bool(score < lists.score[last])
+    return not better(score, time, number, lists.score[last], lists.time[last], lists.number[last])
+
+
+@njit(cache=True)
+def _insert(lists: Predicted, spec: Spec, slot: int, score: float, time: int, number: int) -> None:
+    """Into one predicted top k, which has room for one more, dropping what falls out of it."""
+    size, base = lists.size[slot], slot * (lists.score.size // lists.size.size)
+    i = base + size
+    while i > base and better(score, time, number, lists.score[i - 1], lists.time[i - 1], lists.number[i - 1]):
+        lists.score[i], lists.time[i], lists.number[i] = lists.score[i - 1], lists.time[i - 1], lists.number[i - 1]
         i -= 1
-    lists.score[base + i], lists.time[base + i], lists.number[base + i] = score, time, number
+    lists.score[i], lists.time[i], lists.number[i] = score, time, number
     size += 1
     while size > spec.k and not (spec.ties and lists.score[base + size - 1] == lists.score[base + spec.k - 1]):
         size -= 1
     lists.size[slot] = size
-    return lists
 
 
 @njit(cache=True)
@@ -120,17 +114,23 @@ def predict(lists: Predicted, score: Floats, time: Ints, number: Ints, frontier:
             ) -> tuple[Predicted, Output]:  # fmt: skip
     """Adds rows, in the order of their time, to every window they are in, and closes windows on the way."""
     out = no_output(1024)
-    slots = lists.size.size
+    slots, meta = lists.size.size, lists.meta
     for i in range(score.size):
-        _purge(lists, spec, lists.meta[0] - spec.slide)  # what is closed already is not the present window any more
-        out = _close(lists, spec, out, time[i], number[i])
-        _purge(lists, spec, time[i])
-        end = time[i] // spec.slide * spec.slide + spec.slide
-        while end - spec.extent <= time[i]:
-            lists = _insert(lists, spec, end // spec.slide % slots, (score[i], time[i], number[i]))
-            end += spec.slide
-        lists.meta[2] = max(lists.meta[2], time[i])
-        if not spec.time:
+        if meta[0] <= time[i] or meta[1] <= max(time[i], meta[0] - spec.slide):
+            _purge(lists, spec, meta[0] - spec.slide)  # what is closed already is not the present window any more
+            out = _close(lists, spec, out, time[i], number[i])
+            _purge(lists, spec, time[i])
+        first, last = time[i] // spec.slide + 1, (time[i] + spec.extent) // spec.slide
+        slot = last % slots
+        for _ in range(first, last + 1):  # from the youngest window back
+            if _refuses(lists, spec, slot, score[i], time[i], number[i]):
+                break
+            if lists.size[slot] == lists.score.size // slots:
+                lists = _widen(lists)
+            _insert(lists, spec, slot, score[i], time[i], number[i])
+            slot = slot - 1 if slot else slots - 1
+        meta[2] = max(meta[2], time[i])
+        if not spec.time and meta[0] <= time[i] + 1:
             out = _close(lists, spec, out, time[i] + 1, number[i])
     if spec.time:
         out = _close(lists, spec, out, frontier, 0)

@@ -44,7 +44,7 @@ class MinTopk(Algorithm):
       UpdateSuperTopk with the lower bound of the youngest window, which sees this pane only).
     - The ending window mark of an object follows from its time; the starting marks and lower bound pointers are found
       for all windows in one pass over the list (:func:`skyband.kernels.supertopk.minimal`), O(|list| + windows)
-      instead of O(windows) for each object. The pass is put off until a quarter to a half of the list has been added
+      instead of O(windows) for each object. The pass is put off until twice as much as the list has been added
       or the answer needs it; after every update the set is minimal again.
     - All partitions live in one columnar state.
 

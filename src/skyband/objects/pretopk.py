@@ -16,11 +16,13 @@ MOST = 50_000_000  # list entries, about 1 GB: beyond it the algorithm is the wr
 class PreTopk(PerKey[State]):
     """PreTopk of Yang et al. (EDBT 2011), section 3.2: the step before MinTopk, kept to compare with.
 
-    Every window that an arriving object will be part of has a predicted top k of its own, and the object is tried in
-    each of them. Expiry is free: the list of a closed window is dropped. The distinct objects held are the minimal
-    set, as in MinTopk, but there are k · win/slide references to them, and an insertion costs up to win/slide steps.
+    Every window that an arriving object will be part of has a predicted top k of its own, and the object is put into
+    each that takes it. Expiry is free: the list of a closed window is dropped. The distinct objects held are the
+    minimal set, as in MinTopk, but there are k · win/slide references to them, and an insertion costs up to win/slide
+    steps.
 
-    Deviation: with ``ties="all"`` a list may grow past k.
+    Deviations: the windows of an object are tried from the youngest back, and no further than the first that refuses
+    it, since older windows hold the same objects and more; with ``ties="all"`` a list may grow past k.
     """
 
     name = "pretopk"
