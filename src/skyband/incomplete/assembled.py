@@ -11,7 +11,7 @@ from skyband.incomplete import parts as states
 from skyband.incomplete.parts import Whole
 from skyband.kernels.incomplete import assemble as kernel
 from skyband.kernels.incomplete.assemble import CELLS, HEAD, NOW, OBJECTS, ROWS, Arriving, Events, Parts, Spec
-from skyband.kernels.incomplete.lists import Lists, Sorted, with_buffer
+from skyband.kernels.incomplete.lists import Lists, Sorted
 from skyband.kernels.incomplete.ranking import k_best
 from skyband.kernels.incomplete.sketches import Sketch
 from skyband.kernels.incomplete.view import SIZE, TOP, WHOLE, Log, View, follow, no_log
@@ -99,7 +99,7 @@ class Assembled(PerKey[State]):
                 if log.used[0] + 2 * (whole.view.meta[SIZE] + whole.view.meta[TOP]) > log.at.size:
                     log = _longer(log, 4 * int(whole.view.meta[SIZE] + whole.view.meta[TOP]))
                 if self._lists:
-                    whole = whole._replace(lists=whole.lists._replace(main=with_buffer(whole.lists)))
+                    whole = whole._replace(lists=states.merged_lists(whole.lists))
         return whole, log
 
     def stretch(self, whole: Whole) -> int:

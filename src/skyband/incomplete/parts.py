@@ -11,7 +11,7 @@ from skyband.incomplete.partials import Partials, merged
 from skyband.kernels.incomplete import assemble as kernel
 from skyband.kernels.incomplete import view as views
 from skyband.kernels.incomplete.assemble import CELLS, HEAD, OBJECTS, ROWS, Parts, Spec
-from skyband.kernels.incomplete.lists import Lists, Sorted
+from skyband.kernels.incomplete.lists import Lists, Sorted, with_buffer
 from skyband.kernels.incomplete.sketches import Sketch
 from skyband.kernels.incomplete.view import View
 
@@ -52,11 +52,24 @@ def lists_of(parts: Parts, spec: Spec, listed: bool) -> Lists:
     cells = int(parts.meta[CELLS])
     some = np.flatnonzero(parts.valid[:cells] > 0) if listed else NOTHING
     some = some[np.lexsort((-parts.hi[some], parts.stream[some]))]
-    room = max(64, int(np.sqrt(cells)) + 1) if listed else 0
-    buffer = Sorted(np.zeros(room, np.int64), np.zeros(room), np.zeros(room, np.int64), np.zeros(room, np.int64))
+    buffer = _buffer(cells if listed else 0)
     main = Sorted(parts.stream[some], parts.hi[some], some, np.zeros(some.size, np.int64))
     size = parts.owner.size
     return Lists(main, buffer, np.zeros(size, np.int64), parts.owner.copy(), np.zeros(1, np.int64), spec)
+
+
+def merged_lists(lists: Lists) -> Lists:
+    """The lists with their buffer merged in; it grows with them, so that neither merging nor inserting is dear."""
+    main = with_buffer(lists)
+    buffer = _buffer(main.stream.size)
+    return lists._replace(
+        main=main, buffer=buffer if buffer.stream.size > 2 * lists.buffer.stream.size else lists.buffer
+    )
+
+
+def _buffer(entries: int) -> Sorted:
+    room = max(64, 4 * int(np.sqrt(entries)))
+    return Sorted(np.zeros(room, np.int64), np.zeros(room), np.zeros(room, np.int64), np.zeros(room, np.int64))
 
 
 def introduce(whole: Whole, codes: Ints) -> tuple[Whole, Ints]:
