@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from skyband.algorithm import FOREVER, NOTHING, Algorithm, Emission, Floats, Ints, Rankings, Rows
 from skyband.kernels import panes, supertopk
+from skyband.kernels.minimal import Spec, minimal, window_marks
 from skyband.kernels.output import roomy_output
 from skyband.order import ranking
 from skyband.queries import Query
@@ -43,7 +44,7 @@ class MinTopk(Algorithm):
     - A pane is folded in as a whole, after everything but its own top k has been dropped (lines 1–2 of
       UpdateSuperTopk with the lower bound of the youngest window, which sees this pane only).
     - The ending window mark of an object follows from its time; the starting marks and lower bound pointers are found
-      for all windows in one pass over the list (:func:`skyband.kernels.supertopk.minimal`), O(|list| + windows)
+      for all windows in one pass over the list (:func:`skyband.kernels.minimal.minimal`), O(|list| + windows)
       instead of O(windows) for each object. The pass is put off until twice as much as the list has been added
       or the answer needs it; after every update the set is minimal again.
     - All partitions live in one columnar state.
@@ -60,7 +61,7 @@ class MinTopk(Algorithm):
         super().__init__(*queries, **options)
         window = self.window
         self._ties = self.query.ties == "all"
-        self._spec = supertopk.Spec(self.query.k, self._ties, window.extent, window.slide, window.pane)
+        self._spec = Spec(self.query.k, self._ties, window.extent, window.slide, window.pane)
         none = np.empty(0)
         start = np.full(1 if window.time else 0, -FOREVER)
         self.state = State(np.zeros(1, np.int64), none, NOTHING, NOTHING, NOTHING, none, NOTHING, NOTHING, start, start)
@@ -161,8 +162,8 @@ class MinTopk(Algorithm):
             assert (ranking(score, time, number) == np.arange(score.size)).all(), "a list is not in order"
             closed = int(state.closed[key % state.closed.size])
             present = closed // spec.slide + 1 if self.window.time else -(-closed // spec.slide)
-            marks = supertopk.window_marks(time, spec, present)
-            assert supertopk.minimal(score, marks, spec.k, self._ties).all(), "a list is not minimal"
+            marks = window_marks(time, spec, present)
+            assert minimal(score, marks, spec.k, self._ties).all(), "a list is not minimal"
         assert np.unique(self.held()).size == self.held().size, "an object is held twice"
 
     @property
