@@ -29,6 +29,7 @@ from skyband.kernels.incomplete.dominance import dominated
 
 FULL = "--full" in sys.argv
 EVALUATIONS = 50
+CAUTION = 0.1  # what the planner takes for an error of 0.2
 # The paper's: size of EAA, size, precision and error of the approximate algorithm.
 TABLE_1 = {3: (345, 69, 0.80, 0.0174), 4: (450, 92, 0.81, 0.0242), 6: (495, 115, 0.76, 0.0408)}
 TABLE_2 = {10: (345.3, 69.26, 0.80, 0.01743), 20: (396.3, 105.6, 0.86, 0.0103), 50: (450.0, 198.7, 0.96, 0.0027),
@@ -72,23 +73,28 @@ def follow(table: pa.Table, streams: int, k: int, window: int, caution: float | 
 
 def row(name: str, value: int, table: pa.Table, streams: int, k: int, paper: tuple[float, ...], window: int = 1000,
         high: float = 1.0) -> dict[str, Any]:  # fmt: skip
-    eaa = follow(table, streams, k, window, None, high)
-    bold, careful = follow(table, streams, k, window, 0.0, high), follow(table, streams, k, window, 0.1, high)
-    return {name: value, "EAA": eaa[0], "objects": eaa[1], "paper": float(paper[0]), "approx": bold[0],
-            "precision": bold[2], "error": bold[3], "paper's": f"{paper[1]:g}, {paper[2]:g}, {paper[3]:g}",
-            "careful": careful[0], "its precision": careful[2]}  # fmt: skip
+    """EAA and the approximate algorithm (error 0.2) beside the paper's.
+
+    The paper's sizes stop growing at W/2, about the number of distinct objects in a window: objects are compared.
+    """
+    eaa, near = follow(table, streams, k, window, None, high), follow(table, streams, k, window, CAUTION, high)
+    theirs = "" if np.isnan(paper[0]) else f"{paper[1]:g} {paper[2]:g} {paper[3]:g}"
+    found = {name: value, "EAA": eaa[0], "objects": eaa[1], "paper": f"{paper[0]:g}", "approx": near[0],
+             "objects ": near[1], "precision": near[2], "error": near[3], "paper's": theirs}  # fmt: skip
+    fair = eaa[1] <= paper[0] and near[1] <= paper[1] and near[2] >= paper[2]
+    return found | ({"no worse": "yes" if fair else "NO"} if high == 1.0 else {})
 
 
 def tables() -> dict[str, list[dict[str, Any]]]:
     size = 6000 if FULL else 4000
     one = [row("streams", d, datasets.scattered(size, d), d, 10, TABLE_1[d]) for d in TABLE_1]
-    show("Table 1: window 1000, k = 10, ξ = 0.5 (EAA: instances and the objects they are of)", one)
+    show("Table 1: window 1000, k = 10, ξ = 0.5 (instances, and the objects they are of)", one)
     two = [row("k", k, datasets.scattered(size, 3), 3, k, TABLE_2[k]) for k in TABLE_2]
     show("Table 2: window 1000, 3 streams, ξ = 0.5", two)
     first = one[0]
-    met = first["EAA"] <= 450 and first["careful"] <= 120 and first["its precision"] >= 0.8
-    print(f"3 streams: EAA {first['EAA'] / 1000:.3f} W (target 0.45), approximate {first['careful'] / 1000:.3f} W "
-          f"(0.12) at precision {first['its precision']:.2f} (0.80): {'met' if met else 'MISSED'}")  # fmt: skip
+    met = first["EAA"] <= 450 and first["approx"] <= 120 and first["precision"] >= 0.8
+    print(f"3 streams: EAA {first['EAA'] / 1000:.3f} W (target 0.45), approximate {first['approx'] / 1000:.3f} W "
+          f"(0.12) at precision {first['precision']:.2f} (0.80): {'met' if met else 'MISSED'}")  # fmt: skip
     return {"table1": one, "table2": two}
 
 
@@ -112,13 +118,13 @@ def figures() -> dict[str, list[dict[str, Any]]]:
     five = []
     for w in windows:
         table = datasets.scattered(4 * w)
-        eaa, near = follow(table, 3, 10, w, None), follow(table, 3, 10, w, 0.1)
+        eaa, near = follow(table, 3, 10, w, None), follow(table, 3, 10, w, CAUTION)
         five.append({"window": w, "SLA": w, "EAA": eaa[0], "of W": eaa[0] / w, "approx": near[0], "precision": near[2]})
     show("Figure 5 (a, b): against the window, 3 streams, k = 10, ξ = 0.5", five)
     xis = []
     for xi in (0.1, 0.3, 0.5, 0.7, 0.9):
         table = datasets.scattered(4000, 2, xi)
-        eaa, near = follow(table, 2, 10, 1000, None), follow(table, 2, 10, 1000, 0.1)
+        eaa, near = follow(table, 2, 10, 1000, None), follow(table, 2, 10, 1000, CAUTION)
         xis.append({"ξ": xi, "EAA": eaa[0], "approx": near[0], "precision": near[2]})
     show("Figure 5 (c, d): against the correlation, 2 streams, window 1000, k = 10", xis)
     return {"figure4a": four, "figure4b": wide, "figure5ab": five, "figure5cd": xis}
@@ -128,7 +134,7 @@ def speed() -> dict[str, list[dict[str, Any]]]:
     n = 400_000 if FULL else 100_000
     table, rows = datasets.scattered(n), []
     for window in (1000, 10_000):
-        for name in ("sla", "eaa", "approx(caution=0.1)"):
+        for name in ("sla", "eaa", f"approx(caution={CAUTION})"):
 
             def run(name: str = name, window: int = window) -> sb.Monitor:
                 monitor = sb.Monitor(query(name, 3, 10, window))
@@ -196,7 +202,10 @@ def forgetting() -> list[dict[str, Any]]:
 
 
 def honeypot(directory: Path) -> dict[str, list[dict[str, Any]]]:
-    """Requests of a client at a server, added up by the hour; a client that comes again there is another one."""
+    """Requests of a client at a server, added up by the hour; a client that comes again there is another one.
+
+    Values are logarithms of the counts: of the counts themselves a few would decide everything.
+    """
     data = pq.read_table(directory / "honeypot.parquet", columns=["ts", "host", "src"]).to_pandas()
     data["hour"] = data["ts"].dt.floor("h")
     chunks = data.groupby(["hour", "host", "src"], sort=True).size().reset_index(name="value")
@@ -217,10 +226,10 @@ def honeypot(directory: Path) -> dict[str, list[dict[str, Any]]]:
 
     unknown = (float("nan"),) * 4
     results["streams"] = [measured("streams", d, d, 500, TABLE_3.get(d, unknown)) for d in (2, 3, 4, most)]
-    show("As Table 3: honeypot, k = 20, window 500 (paper: its World Cup data)", results["streams"])
+    show("As Table 3: honeypot, k = 20, window 500 (paper: World Cup data, for the shape only)", results["streams"])
     table_4 = {500: TABLE_3[2], 750: (310.66, 80.9, 0.959, 0.0082), 1000: (407.09, 80.86, 0.974, 0.0084)}
     results["windows"] = [measured("window", w, 2, w, paper) for w, paper in table_4.items()]
-    show("As Table 4: honeypot, k = 20, 2 streams (paper: its World Cup data)", results["windows"])
+    show("As Table 4: honeypot, k = 20, 2 streams (paper: World Cup data, for the shape only)", results["windows"])
     return results
 
 
