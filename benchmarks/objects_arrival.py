@@ -1,9 +1,10 @@
 """Top-k objects at every arrival: the algorithms of *topkw* side by side.
 
-    python benchmarks/objects_arrival.py [--quick]
+    python benchmarks/objects_arrival.py [--full]
 
 First the target: n = 40,000, k = 9, one query, exact (RAPF), beside PA, RA, SASF and SA, and a ``numpy.max`` scan of
 the same array. Then all of them over k and n (the shapes of Figures 10 and 11f), with the objects that each holds.
+``--full`` takes more objects and keeps the results.
 """
 
 import sys
@@ -13,7 +14,7 @@ from _measure import best_of, console, keep, scan, show
 
 import skyband as sb
 
-QUICK = "--quick" in sys.argv
+FULL = "--full" in sys.argv
 ORDER = ("pa", "rapf", "ra", "sasf", "sa")
 BATCH = 200_000
 
@@ -29,7 +30,7 @@ def target(scores: np.ndarray) -> list[dict]:
     base, rows = scan(scores), []
     for name in ORDER:
         size = scores.size if name in ("pa", "rapf") else scores.size // 8
-        seconds = best_of(lambda: run(scores[:size], 9, 40_000, name), 1 if QUICK else 2)  # noqa: B023
+        seconds = best_of(lambda: run(scores[:size], 9, 40_000, name), 2 if FULL else 1)  # noqa: B023
         rate = size / seconds / 1e6
         row = {
             "algorithm": name,
@@ -53,7 +54,7 @@ def compare(scores: np.ndarray) -> list[dict]:
         row = {"varied": varied, "k": k, "n": n}
         held = {}
         for name in ORDER:
-            size = (1_000_000 if QUICK else 2_000_000) // (4 if name in ("sa", "sasf") else 1)
+            size = (2_000_000 if FULL else 1_000_000) // (4 if name in ("sa", "sasf") else 1)
             seconds = best_of(lambda: run(scores[:size], k, n, name), 1)  # noqa: B023
             row[f"{name} M/s"] = size / seconds / 1e6
             held[name] = run(scores[: n + BATCH], k, n, name).stats.candidates
@@ -62,13 +63,13 @@ def compare(scores: np.ndarray) -> list[dict]:
 
 
 def main() -> None:
-    scores = np.random.default_rng(1).random(4_000_000 if QUICK else 20_000_000)
+    scores = np.random.default_rng(1).random(20_000_000 if FULL else 4_000_000)
     console.print(f"numpy.max over {scores.size:,} scores: {scan(scores) * 1e3:.1f} ms")
     met = target(scores)
     show("n = 40,000, k = 9, one query; the order of topkw Figures 9 and 10", met)
     order = compare(scores)
     show("Over k and n", order)
-    if not QUICK:
+    if FULL:
         keep("objects_arrival", targets=met, algorithms=order)
 
 
