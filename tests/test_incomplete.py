@@ -141,6 +141,22 @@ def test_objects_that_come_and_go_are_forgotten(algorithm, window, partition_by)
     assert emitted[: len(rows := model.push(compared))] == rows
 
 
+@pytest.mark.parametrize("algorithm", EXACT)
+def test_partitions_that_come_and_go(algorithm):
+    """More partitions than are kept count of, of which few are alive: old ones are forgotten, numbers given anew."""
+    query, model = pair(1, "time-7-3", "sum", "many", algorithm, late=0, partition_by=("p",))
+    n, rng = 1600, np.random.default_rng(0)
+    times = pa.array(np.arange(n) * 100_000, "timestamp[us]")
+    table = pa.table({"p": np.arange(n) - rng.choice([0, 0, 0, 1, 2, 7], n), "o": rng.integers(0, 3, n),
+                      "x": rng.random(n).round(2), "ts": times, "s": np.full(n, "r1")})  # fmt: skip
+    monitor, emitted = sb.Monitor(query), []
+    for batch in streams.cut(table, 9, 8):
+        emitted += oracle.rows(monitor.push(batch))
+        monitor.check()
+    assert emitted + oracle.rows(monitor.flush()) == model.push(table) + model.flush()
+    assert monitor.stats.candidates == 0 and len(monitor.pipelines[0].intake.keys) < 1200
+
+
 @pytest.mark.parametrize("algorithm", [name for name in EXACT if name != "panes"])
 def test_buffers_views_and_lists_that_run_low(algorithm):
     """A longer stream, so that the view is filled anew, the lists are merged and the state is compacted."""

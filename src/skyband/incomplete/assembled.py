@@ -6,11 +6,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.algorithm import FOREVER, NOTHING, Changes, Emission, Floats, Ints, Rankings, Rows
+from skyband.algorithm import FOREVER, NO_RANKINGS, NOTHING, Changes, Emission, Floats, Ints, Rankings, Rows
 from skyband.incomplete import parts as states
 from skyband.incomplete.parts import Whole
 from skyband.kernels.incomplete import assemble as kernel
-from skyband.kernels.incomplete.assemble import CELLS, HEAD, NOW, OBJECTS, ROWS, Arriving, Events, Parts, Spec
+from skyband.kernels.incomplete.assemble import CELLS, HEAD, NEXT, NOW, OBJECTS, ROWS, Arriving, Events, Parts, Spec
 from skyband.kernels.incomplete.lists import Lists, Sorted
 from skyband.kernels.incomplete.ranking import k_best
 from skyband.kernels.incomplete.sketches import Sketch
@@ -68,6 +68,8 @@ class Assembled(PerKey[State]):
 
     def advance(self, state: State, rows: Rows, frontier: int) -> tuple[State, tuple[Emission, ...]]:
         whole, rows, log = self._unpacked(state), rows.spelled_out(), no_log(256)
+        if not rows.score.size and self.window.hopping and whole.parts.meta[NEXT] > frontier:
+            return state, (NO_RANKINGS,)
         begin, last = 0, False
         while not last:
             end = min(begin + self.stretch(whole), rows.score.size)
