@@ -14,7 +14,7 @@ from skyband import scoring
 from skyband.errors import QueryError
 from skyband.expressions import find_column
 from skyband.layout import Layout
-from skyband.queries import Query, TopK, TopKIncomplete
+from skyband.queries import Query, TopK, TopKDominating, TopKIncomplete
 from skyband.spark.job import Emit, Job, shard_names
 from skyband.spark.operator import Operator, answer_schema, at_once, merging, unpacker
 from skyband.spark.pack import PACKED, packer
@@ -163,7 +163,9 @@ class _Inputs:
         """Whether several shards can work on the ranking: its windows close at the same moment in all of them."""
         window = query.window
         hops = window.time and window.hopping and self.emit != "latest" and not query.partition_by
-        return hops and query.family in SPREAD and (alone or query.family != "dominating")
+        if isinstance(query, TopKDominating):  # the rounds are an exact algorithm of their own
+            return hops and alone and query.algorithm == "auto" and query.policy == "exact"
+        return hops and query.family in SPREAD
 
     def _job(self, query: Query, shards: tuple[int, ...], chunks: int, groups: int, alone: bool) -> Job:
         for name in query.partition_by:
