@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 BATCHES = 12
 DRIVER = cleandoc(
     """
-    import sys
+    import sys, time
     import skyband as sb
     from skyband.spark import run, session
     from skyband.spark.testing import files
@@ -38,6 +38,12 @@ DRIVER = cleandoc(
     sink = answer.writeStream.format("parquet").option("checkpointLocation", f"{here}/checkpoint")
     running = sink.trigger(availableNow=True).start(f"{here}/out")
     print("started", flush=True)
+    done = 0
+    while running.isActive:
+        if len(running.recentProgress) > done:
+            done = len(running.recentProgress)
+            print(done, flush=True)
+        time.sleep(0.02)
     running.awaitTermination()
     """
 )
@@ -56,6 +62,13 @@ def start(here: Path, kind: str) -> subprocess.Popen[str]:
                                   stderr=errors, text=True, start_new_session=True)  # fmt: skip
     assert driver.stdout is not None and driver.stdout.readline() == "started\n", errors_of(here)
     return driver
+
+
+def follow(driver: subprocess.Popen[str], batches: int) -> None:
+    """Waits until so many micro-batches are done, or all."""
+    assert driver.stdout is not None
+    for _ in range(batches):
+        driver.stdout.readline()
 
 
 def end(driver: subprocess.Popen[str]) -> None:
@@ -128,7 +141,8 @@ def test_driver_killed_again_and_again(undisturbed: tuple[str, pa.Table], seed: 
     running = 0
     for _ in range(6):
         driver = start(tmp_path, kind)
-        time.sleep(dice.uniform(0, 8))
+        follow(driver, batches=dice.randrange(4))
+        time.sleep(dice.uniform(0, 1.5))
         running += driver.poll() is None
         end(driver)
     assert running
