@@ -50,8 +50,16 @@ def agree(got, queries, whole):
 STATIC = [
     [
         sb.TopK(3, "x DESC", HOPPING, name="plain"),
-        sb.TopK(2, "abs(x - y)", HOPPING, ("g", "h"), where="y > -2", name="where", select=("id", "x * 2 AS twice")),
-        sb.TopK(4, "y DESC", HOPPING, ("g",), ties="all", name="ties"),
+        sb.TopK(
+            2,
+            "abs(x - y)",
+            HOPPING,
+            partition_by=("g", "h"),
+            where="y > -2",
+            name="where",
+            select=("id", "x * 2 AS twice"),
+        ),
+        sb.TopK(4, "y DESC", HOPPING, partition_by=("g",), ties="all", name="ties"),
         sb.TopK(
             3,
             (lambda columns: np.abs(columns["x"] - 0.5), "ASC"),
@@ -59,20 +67,24 @@ STATIC = [
             name="function",
         ),
         sb.Nearest(2, {"x": 0.1, "y": 1}, HOPPING, partition_by=("h",), name="nearest"),
-        sb.TopK(3, "x DESC", HOPPING, ("g",), algorithm="sma", name="another algorithm"),
+        sb.TopK(3, "x DESC", HOPPING, partition_by=("g",), algorithm="sma", name="another algorithm"),
     ],
     [
-        sb.TopK(3, "x", sb.last("5 seconds"), ("g",), name="moving"),
+        sb.TopK(3, "x", sb.last("5 seconds"), partition_by=("g",), name="moving"),
         sb.TopK(2, "x DESC", sb.last("5 seconds", late="3 seconds"), name="late"),
     ],
     [
-        sb.TopK(3, "x DESC", sb.last(20, every=5, on="seq"), ("g",), where="y <> 1", name="sequence"),
-        sb.TopK(2, "x DESC", sb.last(9, every=3, on="seq"), ("g",), select=("id",), name="sequence, ids"),
+        sb.TopK(3, "x DESC", sb.last(20, every=5, on="seq"), partition_by=("g",), where="y <> 1", name="sequence"),
+        sb.TopK(2, "x DESC", sb.last(9, every=3, on="seq"), partition_by=("g",), select=("id",), name="sequence, ids"),
     ],
-    [sb.TopK(3, "x DESC", sb.last(20, on="seq"), ("g",), name="moving over a sequence")],
-    [sb.TopK(3, "x DESC", sb.last("9 days", every="3 days", on="day"), ("g",), name="date")],
-    [sb.TopK(3, "x DESC", sb.last("10 seconds", every="4 seconds", on="seconds"), ("g",), name="seconds")],
-    [sb.TopK(3, "x DESC", sb.last("10 seconds", every="4 seconds", on="whole"), ("g",), name="whole seconds")],
+    [sb.TopK(3, "x DESC", sb.last(20, on="seq"), partition_by=("g",), name="moving over a sequence")],
+    [sb.TopK(3, "x DESC", sb.last("9 days", every="3 days", on="day"), partition_by=("g",), name="date")],
+    [sb.TopK(3, "x DESC", sb.last("10 seconds", every="4 seconds", on="seconds"), partition_by=("g",), name="seconds")],
+    [
+        sb.TopK(
+            3, "x DESC", sb.last("10 seconds", every="4 seconds", on="whole"), partition_by=("g",), name="whole seconds"
+        )
+    ],
     [sb.TopK(3, "x DESC", sb.last("10 seconds", every="4 seconds", on="local"), name="local")],
 ]
 
@@ -93,7 +105,7 @@ def test_static_in_another_time_zone(spark):
     spark.conf.set("spark.sql.session.timeZone", "America/St_Johns")
     try:
         for on in ("ts", "local", "day"):
-            query = sb.TopK(2, "x DESC", sb.last("8 days", every="2 days", on=on), ("g",), select=("id",))
+            query = sb.TopK(2, "x DESC", sb.last("8 days", every="2 days", on=on), partition_by=("g",), select=("id",))
             assert_same_rows(run(frame(spark, whole), query).toArrow(), answer(query, [in_time(whole, on)]))
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
@@ -149,14 +161,17 @@ def test_late_and_invalid_rows_are_counted(spark):
 def test_changes_and_latest(spark):
     whole = table("random", size=240)
     batches = [whole.slice(start, 60) for start in range(0, 240, 60)]
-    moving = sb.TopK(3, "x DESC", sb.last("5 seconds"), ("g",), select=("id",))
+    moving = sb.TopK(3, "x DESC", sb.last("5 seconds"), partition_by=("g",), select=("id",))
     got = pa.concat_tables(collect(run(stream(spark, batches), moving, "changes", shards=2)))
     expected = answer(moving, batches, flush=False)
     sure = pc.less(expected["at"], pc.max(whole["ts"]))
     assert_same_rows(got, expected.filter(sure))
     counted = sb.TopK(3, "x DESC", sb.last(15), select=("id",))
     assert_same_on_spark(spark, counted, batches)
-    for query in (moving, sb.TopK(3, "x DESC", sb.last("8 seconds", every="2 seconds"), ("g",), select=("id",))):
+    for query in (
+        moving,
+        sb.TopK(3, "x DESC", sb.last("8 seconds", every="2 seconds"), partition_by=("g",), select=("id",)),
+    ):
         monitor, shown = sb.Monitor(query), {}
         for batch, part in zip(batches, collect(run(stream(spark, batches), query, "latest"), "update"), strict=True):
             monitor.push(batch)
@@ -173,7 +188,7 @@ def test_checkpoints(spark, tmp_path):
     window = "12 seconds"
 
     def query(k, extent=window):
-        return sb.TopK(k, "x DESC", sb.last(extent, every="3 seconds"), ("g",), select=("id",))
+        return sb.TopK(k, "x DESC", sb.last(extent, every="3 seconds"), partition_by=("g",), select=("id",))
 
     def go_on(wanted, files, **options):
         df = run(stream(spark, batches[:files], tmp_path / "in"), wanted, **options)
@@ -199,7 +214,7 @@ def test_changes_go_on_with_a_smaller_query(spark, tmp_path):
     batches = [whole.slice(start, 80) for start in range(0, 240, 80)]
     changes = []
     for k, extent, files in ((5, "12 seconds", 1), (2, "5 seconds", 3)):
-        query = sb.TopK(k, "x DESC", sb.last(extent), ("g",), select=("id",))
+        query = sb.TopK(k, "x DESC", sb.last(extent), partition_by=("g",), select=("id",))
         df = run(stream(spark, batches[:files], tmp_path / "in"), query, "changes")
         changes += collect(df, checkpoint=tmp_path / "checkpoint")
     expected = answer(query, batches, flush=False)
@@ -232,7 +247,7 @@ def test_refusals(spark):
         ((sb.TopK(2, "x", sb.last("5 seconds", on="g")),), {}, "it must be a timestamp, a date"),
         ((sb.TopK(2, "x", sb.last(5, on="x")),), {}, "it must be whole numbers"),
         ((sb.TopK(2, "z", HOPPING),), {}, "there is no column 'z'"),
-        ((sb.TopK(2, "x", HOPPING, ("z",)),), {}, "there is no column 'z'"),
+        ((sb.TopK(2, "x", HOPPING, partition_by=("z",)),), {}, "there is no column 'z'"),
     ):
         with pytest.raises(sb.QueryError, match=reason):
             run(df, *arguments, **options)

@@ -21,7 +21,7 @@ def query_for(kind, k, extent, partition_by=(), ties="newest", **rest):
     span = (lambda length: f"{length} seconds") if "time" in kind else int
     late = "3 seconds" if "late" in kind else None
     window = sb.last(span(extent), late=late, on="seq" if "sequence" in kind else None)
-    return sb.TopK(k, "x DESC", window, partition_by, ties=ties, select=("id",), **rest)
+    return sb.TopK(k, "x DESC", window, partition_by=partition_by, ties=ties, select=("id",), **rest)
 
 
 def goes_on(stages, query, schema):
@@ -77,7 +77,7 @@ def test_latest(window):
     extent, _, every = window.partition("/")
     extent, every = (int(span) if span.isdecimal() else span or None for span in (extent, every))
     table = streams.make("random", size=100)
-    query = sb.TopK(4, "x DESC", sb.last(extent, every=every), ("g",), select=("id",))
+    query = sb.TopK(4, "x DESC", sb.last(extent, every=every), partition_by=("g",), select=("id",))
     stages, shown = Stages(query, table.schema, latest=True), {}
     rng = np.random.default_rng(1)
     smaller, monitor = replace(query, k=2), sb.Monitor(replace(query, k=2))
