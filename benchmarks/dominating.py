@@ -25,8 +25,9 @@ from skyband.kernels.dominating_space import Points, all_points
 from skyband.kernels.dominating_tell import NONE
 
 FULL = "--full" in sys.argv
-N, K, D = (2_000_000, 256, 4) if FULL else (100_000, 64, 4)
+N, K, D = (2_000_000, 256, 4) if FULL else (50_000, 32, 4)
 UPDATES = 10_000 if FULL else 1_000
+KS = [16, 64, 256, 512] if FULL else [16, 64]
 ALGORITHMS = plan.algorithms("dominating")
 KINDS = {"IND": datasets.independent, "ANT": datasets.anticorrelated}
 _scores: dict = {}
@@ -154,7 +155,7 @@ def over(varied: str, values: list[int], kinds: tuple[str, ...] = tuple(KINDS)) 
 def figure_10() -> list[dict]:
     rows = []
     for kind in KINDS:
-        for eps in (0.01, 0.03, 0.05):
+        for eps in (0.01, 0.03, 0.05) if FULL else (0.01, 0.05):
             row = {"data": kind, "ε": eps, "ada": measured("ada", kind, N, D, K)["ms"]}
             for delta in (0.99, 0.95, 0.90):
                 row[f"ahba δ={delta}"] = measured("ahba", kind, N, D, K, eps=eps, delta=delta)["ms"]
@@ -164,7 +165,7 @@ def figure_10() -> list[dict]:
 
 def table_4(kind: str = "ANT") -> list[dict]:
     rows = []
-    for k in (16, 64, 256, 512) if FULL else (16, 64, 256):
+    for k in KS:
         for name in ("eva", "ada", "ahba", "amsa", "cla"):
             rows.append({"k": k, "algorithm": name, **measured(name, kind, N, D, k)})
     return rows
@@ -179,7 +180,7 @@ def tables_2_and_3(kinds: tuple[str, ...]) -> tuple[list[dict], list[dict]]:
             for delta in (0.99, 0.90):
                 row[f"δ={delta} %"] = accuracy("ahba", kind, n, K, UPDATES, eps=eps, delta=delta)
             two.append(row)
-        for k in (16, 64, 256):
+        for k in KS:
             row = {"data": kind, "k": k}
             for name in ("ahba", "amsa"):
                 row[f"{name} %"] = accuracy(name, kind, n, k, UPDATES)
@@ -196,7 +197,7 @@ def main() -> None:
     show("Figure 7: over the size of the window", seven)
     met = targets(seven)
     show(f"Targets, at n = {N:,}", met)
-    eight, nine, ten = over("d", [2, 3, 4, 5, 6], kinds), over("k", [16, 64, 256], kinds), figure_10()
+    eight, nine, ten = over("d", [2, 3, 4, 5, 6] if FULL else [2, 4, 6], kinds), over("k", KS, kinds), figure_10()
     show("Figure 8: over the dimensions", eight)
     show("Figure 9: over k", nine)
     show("Figure 10: over ε and δ", ten)

@@ -35,6 +35,7 @@ class ADA(EVA):
 
     name = "ada"
     mode: ClassVar[int] = kernel.ADA
+    per_cell = 8  # finer than EVA's: the counters then know of more dominators
     options: ClassVar[dict[str, float]] = {"maxcand": 0.01}
 
     def __init__(self, *queries: Query, **options: float) -> None:

@@ -121,8 +121,8 @@ def look_ahead(space: Space, ledger: Ledger, events: Events, k: int) -> Events:
 def dominators_outside(space: Space, ledger: Ledger, events: Events, slot: int, cell: int, k: int) -> int:
     """A lower bound for how many newer points outside the top k dominate a point (section 5.1)."""
     newer = events.mark[NEWER_HERE, cell] - events.event[NEWER, slot]
-    if newer <= 0:
-        return 0
+    if newer <= 0 or newer >= 2 * k:  # at most k of them are in the top k
+        return 0 if newer <= 0 else k
     p, r = np.empty(space.axes.shape[1]), 0
     point(space, slot, p)
     while newer > 0 and r < min(k, ledger.meta[TOP]):
