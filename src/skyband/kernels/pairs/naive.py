@@ -32,8 +32,8 @@ def not_below(found: Pairs, size: int, least: float) -> int:
 
 
 @inner
-def list_best(window: Window, band: Pairs, scratch: Scratch, number: int, K: int, strict: bool) -> None:
-    """Put the K best of the pairs found, with objects that came before, into S."""
+def list_best(scratch: Scratch, number: int, K: int, strict: bool, listed: Pairs, size: int) -> int:
+    """Add the K best of the pairs found, with objects that came before, to a list of lists; returns its size."""
     found, count = scratch.found, 0
     for j in range(scratch.done[0]):
         if min(found.older[j], found.newer[j] >> 1) < number == owner(found, j):
@@ -45,19 +45,28 @@ def list_best(window: Window, band: Pairs, scratch: Scratch, number: int, K: int
     kept = min(count, K)
     while strict and 0 < kept < count and found.score[kept] == found.score[kept - 1]:
         kept += 1
-    merge(band, window.meta[SIZE], found, kept)
-    window.meta[SIZE] += kept
+    for j in range(kept):
+        copy(found, j, listed, size + j)
+    return size + kept
 
 
 @inner
-def without(band: Pairs, size: int, number: int) -> int:
-    """Drop the list of an object from S."""
+def without(band: Pairs, size: int, lists: Ints) -> int:
+    """Drop the lists of some objects, whose numbers ascend, from S."""
     kept = 0
     for j in range(size):
-        if owner(band, j) != number:
+        number = owner(band, j)
+        at = np.searchsorted(lists, number)
+        if at == lists.size or lists[at] != number:
             copy(band, j, band, kept)
             kept += 1
     return kept
+
+
+@inner
+def room_for(pairs: int) -> Pairs:
+    return Pairs(np.empty(pairs), np.empty(pairs, np.int64), np.empty(pairs, np.int64), np.empty(pairs, np.int64),
+                 np.empty(pairs, np.int64))  # fmt: skip
 
 
 @inner
@@ -89,18 +98,24 @@ def arrive_naive(
         if not step_on(window, queries, time, moves):
             continue
         meta[SIZE], short = drop_expired(band, meta[SIZE], meta[FLOOR])
-        for number in short:
-            for at in range(meta[START], meta[STOP]):
-                if window.number[at] == number:
-                    again = Newcomer(window.time[at], number, window.values[:, at].copy(),
-                                     window.colours[:, at].copy(), at)  # fmt: skip
-                    meta[SIZE] = without(band, meta[SIZE], number)
-                    scan(window, program, kinds, again, bar, scratch)
-                    list_best(window, band, scratch, number, queries.K, queries.strict)
+        if short.size > 0:
+            meta[SIZE] = without(band, meta[SIZE], short)
+        most_pairs = (short.size + 1) * (meta[STOP] - meta[START] + 1 if queries.strict else queries.K)
+        listed, size = room_for(most_pairs), 0
+        for at in range(meta[START], meta[STOP] if short.size > 0 else meta[START]):
+            number = window.number[at]
+            place = np.searchsorted(short, number)
+            if place < short.size and short[place] == number:
+                again = Newcomer(window.time[at], number, window.values[:, at].copy(), window.colours[:, at].copy(), at)
+                scan(window, program, kinds, again, bar, scratch)
+                size = list_best(scratch, number, queries.K, queries.strict, listed, size)
         new = Newcomer(time, objects.number[i], objects.values[i], objects.colours[i], place_of(window, time))
         scan(window, program, kinds, new, bar, scratch)
         enter(window, new.at, objects, i)
-        list_best(window, band, scratch, new.number, queries.K, queries.strict)
+        size = list_best(scratch, new.number, queries.K, queries.strict, listed, size)
+        sort(listed, size, room_for(size))
+        merge(band, meta[SIZE], listed, size)
+        meta[SIZE] += size
         best = band.score[0] if meta[SIZE] > 0 else np.nan  # lists that were filled up may bring any pair
         renew(answers, log, queries, band, meta[SIZE], (meta[NEWEST], time, new.number), best)
     return int(objects.time.size)

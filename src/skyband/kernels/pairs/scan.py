@@ -112,29 +112,29 @@ def next_block(window: Window, kinds: Ints, new: Newcomer, place: Ints, bounds: 
     if kinds.size == 0:
         begin = max(low, high - size)
         return begin, listed, high - begin
-    n = 0
-    while high > low and n < BLOCK:
+    n, link, single = 0, window.link, kinds.size == 1  # to hand over the tuples for each object would take longest
+    while high > low and n < size:
         if kinds[0] == SAME:
             if listed < low:
                 return low, listed, n
-            if _fits(window, kinds, new, listed):
+            if single or _fits(window, kinds, new, listed):
                 place[n] = listed
                 n += 1
-            high, listed = listed, window.link[listed]
+            high, listed = listed, link[listed]
             continue
         begin = max(low, listed + 1)
-        if high - begin >= GAP and kinds.size == 1:
+        if high - begin >= GAP and single:
             if n > 0:
                 return high, listed, n
             begin = max(begin, high - size)
             return begin, listed, high - begin
-        while high > begin and n < BLOCK:
+        while high > begin and n < size:
             high -= 1
-            if _fits(window, kinds, new, high):
+            if single or _fits(window, kinds, new, high):
                 place[n] = high
                 n += 1
         if high == begin and listed >= low:
-            high, listed = listed, window.link[listed]
+            high, listed = listed, link[listed]
     return high, listed, n
 
 
@@ -168,8 +168,9 @@ def offer(window: Window, new: Newcomer, bar: Bar, scratch: Scratch, at: int, n:
 def gather(columns: Floats, place: Ints, n: int, target: Floats) -> None:
     """The values of the objects at some places, side by side."""
     for c in range(columns.shape[0]):
+        column, side = columns[c], target[c]
         for i in range(n):
-            target[c, i] = columns[c, place[i]]
+            side[i] = column[place[i]]
 
 
 @inner
