@@ -40,6 +40,41 @@ def test_programs_equal_expressions(monkeypatch, order_by, where):
     assert gathered(query, table) == program
 
 
+def random_score(rng, depth=3):
+    """A random expression as text, and what it means."""
+    if depth == 0 or rng.random() < 0.15:
+        if rng.random() < 0.2:
+            value = float(rng.integers(1, 9)) / 4
+            return str(value), lambda a, b: value
+        side, name = rng.choice(["a", "b"]), str(rng.choice(["x", "z"]))
+        return f"{side}.{name}", lambda a, b: (a if side == "a" else b)[name]
+    (left, x), (right, y) = random_score(rng, depth - 1), random_score(rng, depth - 1)
+    return [
+        (f"({left} + {right})", lambda a, b: x(a, b) + y(a, b)),
+        (f"({left} - {right})", lambda a, b: x(a, b) - y(a, b)),
+        (f"({left} * {right})", lambda a, b: x(a, b) * y(a, b)),
+        (f"abs({left} - {right})", lambda a, b: abs(x(a, b) - y(a, b))),
+        (f"greatest({left}, {right})", lambda a, b: max(x(a, b), y(a, b))),
+        (f"({left} / {right})", lambda a, b: quotient(x(a, b), y(a, b))),
+    ][rng.integers(6 if depth == 3 else 5)]
+
+
+def quotient(x, y):
+    return None if y == 0 else x / y
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_functions(seed):
+    rng = np.random.default_rng(seed)
+    text, meaning = random_score(rng)
+    query, model = pair(3, "arrivals-13" if seed % 2 else "time-7-3", algorithm="scase")
+    used = [name for name in ("x", "z") if f".{name}" in text]
+    model.pair_score, model.smaller = meaning, seed % 3 > 0
+    model.score = lambda row: None if any(oracle.bad(row[name]) for name in used) else 0.0
+    monitor = sb.Monitor(query.but(order_by=f"{text} {'ASC' if seed % 3 else 'DESC'}"))
+    follow(monitor, model, streams.cut(make(["jittered", "jittered_tied", "broken"][seed % 3], seed, 45)))
+
+
 def test_python_functions():
     text, _ = pair(3, "time-7-3", "abs(a.x - b.x) + abs(a.y - b.y) DESC", "a.id < b.id")
     table = make("random")
