@@ -27,12 +27,11 @@ class AHBA(ADA):
     mean stands for a score until the event that follows from it; then the score is counted, since "AHBA may detect a
     change in TOPK after some updates" (section 9).
     Deviations: samples are drawn and topped up every n / 16 updates, every n / 2 the top k are found from scratch, and
-    cells hold about 4 points rather than 32. Those of :class:`skyband.dominating.ada.ADA`.
+    cells hold about 8 points. Those of :class:`skyband.dominating.ada.ADA`.
     """
 
     name = "ahba"
     exact = False
-    per_cell = 4
     mode: ClassVar[int] = kernel.AHBA
     options: ClassVar[dict[str, float]] = {"eps": 0.1, "delta": 0.9, **ADA.options}
 

@@ -17,13 +17,12 @@ class AMSA(ADA):
 
     Reading: while the window fills it works as ADA does.
     Deviations: the least scores of cells are brought up to date every n / 16 updates; every n / 2 updates, and if too
-    few points are left to fill the top k, these are found from scratch; cells hold about 4 points rather than 32.
+    few points are left to fill the top k, these are found from scratch; cells hold about 8 points.
     Those of :class:`skyband.dominating.ada.ADA`.
     """
 
     name = "amsa"
     exact = False
-    per_cell = 4
     mode: ClassVar[int] = kernel.AMSA
 
     @classmethod
