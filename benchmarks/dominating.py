@@ -21,7 +21,7 @@ from skyband.algorithm import Rows
 from skyband.dominating.base import Dominating
 from skyband.kernels import dominating_events as events
 from skyband.kernels.dominating_score import all_scores
-from skyband.kernels.dominating_space import Points, all_points
+from skyband.kernels.dominating_space import Points, all_points, fill, laid_out
 from skyband.kernels.dominating_tell import NONE
 
 FULL = "--full" in sys.argv
@@ -51,9 +51,7 @@ def loaded(name: str, x: np.ndarray, n: int, k: int, key: object = None, **optio
     state[-1][0] = n - 1
     if name == "bfa":
         space, ledger = algorithm.parts(state)
-        from skyband.kernels.dominating_space import _fill
-
-        _fill(space, *rows)
+        fill(space, *rows)
         ledger = ledger._replace(x=x[:n].T.ravel().copy(), data=np.zeros((7, n), np.int64))
         ledger.data[[1, 2, 3]] = np.arange(n)
         ledger.data[4], ledger.entry[:], ledger.meta[0] = -1, np.arange(n), n
@@ -64,7 +62,8 @@ def loaded(name: str, x: np.ndarray, n: int, k: int, key: object = None, **optio
         space, _, _, happening = algorithm.parts(state)
         slots, _ = all_points(space)
         if (key, n) not in _scores:
-            _scores[key, n] = all_scores(space, slots)
+            coarse = laid_out(x[:n], rows.time, rows.number, n, x[:0])
+            _scores[key, n] = all_scores(coarse, all_points(coarse)[0])
         happening.event[events.BASE, slots] = _scores[key, n] - happening.meta[events.ARRIVED]
         happening.meta[events.FORCED] = 1
     algorithm.states[0] = state

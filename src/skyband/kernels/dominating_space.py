@@ -90,7 +90,7 @@ def laid_out(x: Floats, time: Ints, number: Ints, room: int, coming: Floats, per
         np.zeros(d * places), np.full(places, -1), slots, np.zeros((3, cells), np.int64), np.stack([shape, stride]),
         edge, np.array([0, 0, room, 0, places, n + coming.shape[0]]),
     )  # fmt: skip
-    _fill(space, np.ascontiguousarray(x), time, number)
+    fill(space, np.ascontiguousarray(x), time, number)
     return space
 
 
@@ -144,7 +144,8 @@ def insert(space: Space, p: Floats, time: int, number: int) -> int:
 
 
 @outer
-def _fill(space: Space, x: Floats, time: Ints, number: Ints) -> None:
+def fill(space: Space, x: Floats, time: Ints, number: Ints) -> None:
+    """Takes points in, oldest first."""
     for i in range(time.size):
         insert(space, x[i], time[i], number[i])
 
