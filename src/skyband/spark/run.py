@@ -14,7 +14,7 @@ from skyband import scoring
 from skyband.errors import QueryError
 from skyband.expressions import find_column
 from skyband.layout import Layout
-from skyband.queries import Query, TopK, TopKDominating, TopKIncomplete
+from skyband.queries import Query, TopK, TopKDominating, TopKIncomplete, TopKPairs
 from skyband.spark.job import Emit, Job, shard_names
 from skyband.spark.operator import Operator, answer_schema, at_once, merging, unpacker
 from skyband.spark.pack import PACKED, packer
@@ -22,7 +22,7 @@ from skyband.spark.partial import summable
 from skyband.spark.rounds import PROPOSED, counting, proposing
 from skyband.spark.session import configure
 from skyband.spark.shard import COUNTS, MERGED, Step
-from skyband.spark.spread import SPREAD, cells
+from skyband.spark.spread import cells
 
 METRICS = "skyband"
 CHUNKS = 16
@@ -165,7 +165,7 @@ class _Inputs:
         hops = window.time and window.hopping and self.emit != "latest" and not query.partition_by
         if isinstance(query, TopKDominating):  # the rounds are an exact algorithm of their own
             return hops and alone and query.algorithm == "auto" and query.policy == "exact"
-        return hops and query.family in SPREAD
+        return hops and isinstance(query, TopKPairs | TopKIncomplete)
 
     def _job(self, query: Query, shards: tuple[int, ...], chunks: int, groups: int, alone: bool) -> Job:
         for name in query.partition_by:

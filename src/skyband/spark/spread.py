@@ -18,7 +18,6 @@ from skyband.queries import Query
 from skyband.queries.paired import SIDES
 from skyband.spark.ties import in_order
 
-SPREAD = frozenset({"pairs", "incomplete", "dominating"})  # the families whose rankings can be spread
 END, GOODNESS = "_skyband_end", "_skyband_goodness"  # columns of what a cell tells
 
 
