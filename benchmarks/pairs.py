@@ -68,18 +68,18 @@ class Stand:
     def cost(self, name: str, count: int) -> float:
         """Microseconds an object, of the fastest of several runs."""
         fastest = np.inf
-        algorithm = self.built("scase" if name == "supreme" else name)
+        algorithm = self.built("scase" if name in ("supreme", "scores") else name)
         if name == "naive":
             algorithm.update(self.rows(0, self.n), 0)
             full = algorithm.states[0]
         for _ in range(RUNS + 1):
             state = full.copied() if name == "naive" else self.state(name)
             rows = self.rows(self.n, self.n + count)
-            if name == "supreme":
+            if name in ("supreme", "scores"):
                 state = state.roomy(count, 0)
                 objects, register = algorithm._objects(rows), np.empty((algorithm.program.registers, 1024))
                 start = time.perf_counter()
-                supreme(state.window, algorithm._spec, algorithm.program, objects, register, *room())
+                supreme(state.window, algorithm._spec, algorithm.program, objects, register, *room(name == "supreme"))
             else:
                 algorithm.states = {0: state}
                 start = time.perf_counter()
@@ -106,12 +106,12 @@ def targets() -> list[dict]:
     rows = []
     for name, order_by in scores(D).items():
         stand = Stand([sb.TopKPairs(k=K, order_by=order_by, window=sb.last(N), select=("a.x0",))], values, N)
-        ours, bound = stand.cost("scase", 1000), stand.cost("supreme", 1000)
-        rows.append({"score": name, "scase µs": ours, "supreme µs": bound, "ratio": ours / bound, "target": "≤ 2",
+        ours, bound, strict = (stand.cost(which, 1000) for which in ("scase", "supreme", "scores"))
+        rows.append({"score": name, "scase µs": ours, "supreme µs": bound, "ratio": ours / bound, "to scores only": ours / strict, "target": "≤ 2",
                      "met": "yes" if ours <= 2 * bound else "NO"})  # fmt: skip
     large = costs(("scase", "ta", "supreme"), n=100_000)
     rows.append({"score": "s1–s4, N = 10⁵", "scase µs": large["scase"], "supreme µs": large["supreme"],
-                 "ratio": large["ta"] / large["scase"], "target": f"ta {large['ta']:.0f} µs < scase",
+                 "ratio": large["ta"] / large["scase"], "to scores only": 0.0, "target": f"ta {large['ta']:.0f} µs < scase",
                  "met": "yes" if large["ta"] < large["scase"] else "NO"})  # fmt: skip
     return rows
 
