@@ -35,8 +35,8 @@ class Approx(Eaa):
     - Given several streams the probability is the mean over pairs of them: sketches are too coarse for more at once.
     - Instances are pruned whenever as many rows have come as were held (at least 64), counted from the first row
       of the partition, so that answers do not depend on how a stream is cut into batches.
-    - Erratum: the text of section 4 has the sign of inclusion and exclusion turned. With the sign as printed the
-      estimate is never positive; the sizes of Tables 1 and 2 are those of ``caution=0``.
+    - Erratum: the text of section 4 has the sign of inclusion and exclusion turned; as printed the estimate is never
+      positive.
     """
 
     name = "approx"
