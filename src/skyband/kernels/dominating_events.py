@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating_ledger import CHANGES, RANK, SCORE, SLOT, TOP, Ledger
+from skyband.kernels.dominating_ledger import CHANGES, RANK, SCORE, SIZE, SLOT, TOP, Ledger, kth
 from skyband.kernels.dominating_score import coordinates, dominates
 from skyband.kernels.dominating_space import HEAD, PLACE, SHAPE, STRIDE, TURN, Space, point
 from skyband.kernels.jit import inner
@@ -14,10 +14,13 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 BASE, NEXT, BEFORE, BUCKET, NEWER, GUESSED = range(6)  # rows of ``Events.event``
-NEWER_HERE, MOST, LEAST, SUM, SAMPLED = range(5)  # rows of ``Events.mark``
-CLOCK, ARRIVED, NEAR, SEEN, FORCED, MODE, REFRESHED, SWEPT, KNOWN, RENEWED = range(10)  # of ``Events.meta``
+NEWER_HERE, MOST, LEAST, SUM, SAMPLED, CEILING = range(6)  # rows of ``Events.mark``
+LEVEL, EXPIRY = range(2)  # rows of ``Events.rival``
+# of ``Events.meta``
+CLOCK, ARRIVED, NEAR, SEEN, FORCED, MODE, REFRESHED, SWEPT, KNOWN, RENEWED, COMPARED = range(11)
 EVA, ADA, AHBA, AMSA = range(4)  # modes
 NEVER_DUE = 1 << 60
+STALE = 64  # updates after which the rivals are looked at again
 
 
 class Events(NamedTuple):
@@ -26,13 +29,18 @@ class Events(NamedTuple):
     Time is counted in updates: a step in which a points come and x go counts max(a, x), so that in one update a score
     grows by no more than one, shrinks by no more than one, and no more than one point expires. BASE is an upper bound
     of the score less the points that had arrived when it was made. NEWER is the counter of section 5.1; NEWER_HERE is
-    that of the cell. GUESSED tells that the bound is AHBA's estimate.
+    that of the cell. GUESSED tells that the bound is AHBA's estimate. CEILING is a bound for all points of a cell, less
+    the points that had arrived, as BASE is.
+
+    ``rival`` has a column for each of some a: of the k + a best of the ledger, at meta[COMPARED], LEVEL is the least
+    score plus that time, and EXPIRY the turn of the one that is the (a + 1)-th to expire.
     """
 
     event: Ints  # by slot
     queue: Ints  # the first slot of each bucket, a ring
     mark: Ints  # by cell
     soon: Ints  # the turns of the top k, ascending
+    rival: Ints
     meta: Ints
 
 
@@ -41,8 +49,10 @@ def no_events(slots: int, cells: int, mode: int) -> Events:
     event = np.zeros((6, slots), np.int64)
     event[BUCKET] = -1
     ring = 1 << max(6, int(slots).bit_length())
-    meta = np.array([0, 0, max(1, slots // 1000), -1, 1, mode, 0, 0, 0, 0])
-    return Events(event, np.full(ring, -1), np.zeros((5, cells), np.int64), np.empty(0, np.int64), meta)
+    meta = np.array([0, 0, max(1, slots // 1000), -1, 1, mode, 0, 0, 0, 0, -NEVER_DUE])
+    mark, none = np.zeros((6, cells), np.int64), np.empty(0, np.int64)
+    mark[CEILING] = NEVER_DUE
+    return Events(event, np.full(ring, -1), mark, none, np.empty((2, 0), np.int64), meta)
 
 
 @inner
@@ -114,7 +124,7 @@ def look_ahead(space: Space, ledger: Ledger, events: Events, k: int) -> Events:
             soon[at] = soon[at - 1]
             at -= 1
         soon[at] = value
-    return Events(events.event, events.queue, events.mark, soon, events.meta)
+    return Events(events.event, events.queue, events.mark, soon, events.rival, events.meta)
 
 
 @inner
@@ -161,3 +171,38 @@ def due(space: Space, ledger: Ledger, events: Events, bound: int, outside: int, 
 def _overtaken(ledger: Ledger, bound: int, a: int, k: int) -> int:
     """How many updates until the score of rank k - a may be reached."""
     return int((ledger.data[SCORE, ledger.data[RANK, k - 1 - a]] - bound + 1) // 2)
+
+
+@inner
+def compare(space: Space, ledger: Ledger, events: Events, k: int) -> Events:
+    """Brings the rivals up to date. There must be k of them."""
+    size, now = ledger.meta[SIZE], events.meta[CLOCK]
+    events.meta[COMPARED] = now
+    columns = 1
+    while k + (1 << columns) - 1 <= size:
+        columns += 1
+    score, turn = ledger.data[SCORE, :size].copy(), np.empty(size, np.int64)
+    rival = np.empty((2, columns), np.int64)
+    for c in range(columns):
+        a = (1 << c) - 1
+        level, count = kth(score, k + a), 0
+        for i in range(size):  # with all that tie
+            if ledger.data[SCORE, i] >= level:
+                turn[count] = -space.slots[TURN, ledger.data[SLOT, i]]
+                count += 1
+        rival[LEVEL, c], rival[EXPIRY, c] = level + now, -kth(turn[:count], a + 1)
+    return Events(events.event, events.queue, events.mark, events.soon, rival, events.meta)
+
+
+@inner
+def due_behind(space: Space, events: Events, bound: int) -> int:
+    """When a point with a score of at most ``bound`` may at the earliest be among the top k: Lemma 1 with candidates.
+
+    It is not as long as k points are sure to score more. These are k of the k + a best of the ledger, until a + 1 of
+    them have expired or it may have come up to the last of them.
+    """
+    now, best = events.meta[CLOCK], 0
+    for c in range(events.rival.shape[1]):
+        overtaken = (events.rival[LEVEL, c] - bound + now + 1) // 2
+        best = max(best, min(overtaken, now + events.rival[EXPIRY, c] + 1 - space.meta[HEAD]))
+    return int(max(best, now + 1))

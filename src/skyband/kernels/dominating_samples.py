@@ -3,7 +3,20 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating_events import AHBA, AMSA, LEAST, MODE, MOST, NEAR, SAMPLED, SUM, Events
+from skyband.kernels.dominating_events import (
+    ADA,
+    AHBA,
+    AMSA,
+    ARRIVED,
+    CEILING,
+    LEAST,
+    MODE,
+    MOST,
+    NEAR,
+    SAMPLED,
+    SUM,
+    Events,
+)
 from skyband.kernels.dominating_harvest import BIG
 from skyband.kernels.dominating_ledger import RANK, SCORE, SIZE, SLOT, TOP, Ledger, add, remove
 from skyband.kernels.dominating_score import score_of
@@ -36,6 +49,10 @@ def estimate(events: Events, cell: int, eps: float) -> int:
 def refresh(space: Space, ledger: Ledger, samples: Ledger, events: Events, size: int, k: int, work: Ints) -> Ledger:
     """Brings the cells' least and largest possible scores up to date, and for AHBA the samples."""
     mark, most = events.mark, upward(space, space.cells[COUNT])
+    for c in range(most.size):
+        mark[CEILING, c] = most[c] - events.meta[ARRIVED]
+    if events.meta[MODE] == ADA:
+        return samples
     for c in range(most.size):
         further = beyond(space, c, 1)
         mark[MOST, c], mark[LEAST, c] = most[c], most[further] if further >= 0 else 0

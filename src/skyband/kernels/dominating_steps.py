@@ -9,7 +9,9 @@ from skyband.kernels.dominating_events import (
     ARRIVED,
     BASE,
     BUCKET,
+    CEILING,
     CLOCK,
+    COMPARED,
     FORCED,
     GUESSED,
     KNOWN,
@@ -21,11 +23,14 @@ from skyband.kernels.dominating_events import (
     NEXT,
     REFRESHED,
     RENEWED,
+    STALE,
     SWEPT,
     Events,
+    compare,
     dequeue,
     dominators_outside,
     due,
+    due_behind,
     enqueue,
     look_ahead,
     note_newer,
@@ -152,7 +157,7 @@ def _step(
 ) -> tuple[Ledger, Ledger, Events]:
     """Lines 2 to 18 of Figure 5: incoming points, and events that are due."""
     meta, k = events.meta, setting[K]
-    if meta[MODE] >= AHBA and meta[CLOCK] >= meta[REFRESHED] + max(64, live(space) // 16):
+    if meta[MODE] >= ADA and meta[CLOCK] >= meta[REFRESHED] + max(64, live(space) // 64):
         samples = refresh(space, ledger, samples, events, setting[SAMPLES], k, work)
         meta[REFRESHED] = meta[CLOCK]
     todo, before = _todo(events, fresh, work), work[1]
@@ -201,11 +206,16 @@ def _todo(events: Events, fresh: Ints, work: Ints) -> Ints:
 
 @inner
 def _bound(space: Space, ledger: Ledger, events: Events, slot: int, setting: Ints, work: Ints) -> bool:
-    """Lines 2 to 4: a bound for an incoming point from one that dominates it."""
+    """Lines 2 to 4: a bound for an incoming point from one that dominates it, unless that of its cell is good enough."""
     p, cell = np.empty(space.axes.shape[1]), space.slots[CELL, slot]
     if live(space) >= setting[STEADY] and passed_over(ledger, events, cell, setting[K]):
         events.event[BASE, slot] = BIG
         return True
+    if events.meta[MODE] >= ADA and ledger.meta[TOP] >= setting[K]:
+        events.event[BASE, slot] = events.mark[CEILING, cell]
+        least = ledger.data[SCORE, ledger.data[RANK, setting[K] - 1]]
+        if events.event[BASE, slot] + events.meta[ARRIVED] < least - 2 * events.meta[NEAR]:
+            return True
     point(space, slot, p)
     other = reference(space, p, cell, ledger.entry, work)
     events.event[BASE, slot] = events.event[BASE, other] - 1 if other >= 0 else BIG
@@ -255,6 +265,14 @@ def _decide(
     if grown and passed_over(ledger, events, cell, k):
         ledger.entry[slot] = NEVER
         return ledger, events
+    if meta[MODE] >= ADA:
+        if not exact:
+            events.event[BASE, slot] = min(events.event[BASE, slot], events.mark[CEILING, cell])
+        when, events = _waits(space, ledger, events, events.event[BASE, slot] + meta[ARRIVED], k)
+        if when > meta[CLOCK] + meta[NEAR]:
+            ledger.entry[slot] = PLAIN
+            _later(space, events, slot, when, setting)
+            return ledger, events
     outside = dominators_outside(space, ledger, events, slot, cell, k) if meta[MODE] >= ADA else 0
     while True:
         least, bound = ledger.data[SCORE, ledger.data[RANK, k - 1]], events.event[BASE, slot] + meta[ARRIVED]
@@ -272,14 +290,34 @@ def _decide(
             settle(ledger, k, setting[TIES] > 0)
             return ledger, look_ahead(space, ledger, events, k)
         when = due(space, ledger, events, bound, outside, k)
+        if meta[MODE] >= ADA:
+            behind, events = _waits(space, ledger, events, bound, k)
+            when = max(when, behind)
         near = exact and meta[MODE] >= ADA and when <= meta[CLOCK] + meta[NEAR]
         if near and ledger.meta[SIZE] < k + setting[CANDIDATES]:
             return add(ledger, space, slot, bound), events
         ledger.entry[slot] = PLAIN
-        lasts = space.slots[TURN, slot] - space.meta[HEAD]
-        if when < NEVER_DUE and not (setting[STEADY] == live(space) and when > meta[CLOCK] + lasts):
-            enqueue(events, slot, when)
+        _later(space, events, slot, when, setting)
         return ledger, events
+
+
+@inner
+def _waits(space: Space, ledger: Ledger, events: Events, bound: int, k: int) -> tuple[int, Events]:
+    """When a point may be among the top k, judged by the rivals, which are looked at again if that is too soon."""
+    when, now = due_behind(space, events, bound), events.meta[CLOCK]
+    age = now - events.meta[COMPARED]
+    if age >= STALE or (age > 0 and when == now + 1):
+        events = compare(space, ledger, events, k)
+        when = due_behind(space, events, bound)
+    return when, events
+
+
+@inner
+def _later(space: Space, events: Events, slot: int, when: int, setting: Ints) -> None:
+    """The event of a point, unless it is obsolete (section 5.3)."""
+    lasts = space.slots[TURN, slot] - space.meta[HEAD]
+    if when < NEVER_DUE and not (setting[STEADY] == live(space) and when > events.meta[CLOCK] + lasts):
+        enqueue(events, slot, when)
 
 
 @inner
@@ -298,6 +336,8 @@ def _sweep(space: Space, ledger: Ledger, events: Events, setting: Ints) -> Ledge
             continue
         slot, bound = ledger.data[SLOT, i], ledger.data[SCORE, i]
         when = due(space, ledger, events, bound, 0, k)
+        if meta[MODE] >= ADA:
+            when = max(when, due_behind(space, events, bound))
         if meta[MODE] >= ADA and when <= meta[CLOCK] + meta[NEAR]:
             i += 1
             continue
@@ -323,14 +363,14 @@ def anew(
             base[slot] = events.event[BASE, slot] + meta[ARRIVED]
         elif ledger.entry[slot] < 0:
             ledger.entry[slot] = PLAIN
-    aim = np.array([k, k, 0])
+    aim = np.array([k, k + min(k, setting[CANDIDATES]) if meta[MODE] >= ADA else k, 0])
     none, top = np.zeros(most.size, np.int64), np.full(most.size, BIG)
     ledger, _ = harvest(space, ledger, base, none, most, top, aim, work)
     settle(ledger, k, setting[TIES] > 0)
     events = look_ahead(space, ledger, events, k)
     meta[FORCED], meta[SWEPT], meta[REFRESHED] = 1, meta[CLOCK] + 1, meta[CLOCK]
-    meta[KNOWN], meta[RENEWED] = n, meta[CLOCK]
-    if meta[MODE] >= AHBA:
+    meta[KNOWN], meta[RENEWED], meta[COMPARED] = n, meta[CLOCK], -NEVER_DUE
+    if meta[MODE] >= ADA:
         samples = refresh(space, ledger, samples, events, setting[SAMPLES], k, work)
     for i in range(n):
         slot = slots[i]

@@ -15,8 +15,8 @@ def upward(space: Space, values: Ints) -> Ints:
     sums = values.copy()
     for j in range(space.axes.shape[1]):
         g, stride = space.axes[SHAPE, j], space.axes[STRIDE, j]
-        for c in range(sums.size - 1 - stride, -1, -1):
-            if c // stride % g < g - 1:
+        for block in range(0, sums.size, g * stride):
+            for c in range(block + (g - 1) * stride - 1, block - 1, -1):
                 sums[c] += sums[c + stride]
     return sums
 
@@ -27,8 +27,8 @@ def least(space: Space, values: Ints) -> Ints:
     lows = values.copy()
     for j in range(space.axes.shape[1]):
         g, stride = space.axes[SHAPE, j], space.axes[STRIDE, j]
-        for c in range(stride, lows.size):
-            if c // stride % g > 0:
+        for block in range(0, lows.size, g * stride):
+            for c in range(block + stride, block + g * stride):
                 lows[c] = min(lows[c], lows[c - stride])
     return lows
 
