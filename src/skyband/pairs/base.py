@@ -1,6 +1,7 @@
 """What the algorithms over pairs have in common: the window, the answers, and the way through a batch."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
@@ -84,9 +85,9 @@ class OverPairs(PerKey[State]):
         self.tag_columns = [c.tag for c in sorted(self.fitted.colours, key=lambda colour: colour.kind)]
         self.kinds = np.array(sorted(c.kind for c in self.fitted.colours), np.int64)
 
+    @abstractmethod
     def take_in(self, state: State, batch: Batch, first: int) -> tuple[State, int]:
         """Take objects in from ``first`` on; returns how far it got before room ran out, in S or in the log."""
-        raise NotImplementedError
 
     def fresh(self) -> State:
         assert self.fitted is not None
