@@ -28,7 +28,13 @@ class ADA(EVA):
     Deviations:
         - Which dominators of a point are in the top k is counted when its event is made, not kept in its counter: that
           would change the counters of most points with each change in the top k.
-        - Points on the borders of cells are not added to the counters when scores are counted.
+        - Points on the borders of cells are not added to the counters when scores are counted, and cells take notice of
+          n / 64 arrivals at a time: that is one sum over all cells; each arrival alone would change many of them.
+        - Candidates also stand in for points of the top k that expire: a point waits until a + 1 of the k + a best of
+          the top k and the candidates have expired, or until it may have come up to the last of these, for the best of
+          some a. With the top k alone (Lemma 1) every point that waits behind no other is due as soon as one of them
+          expires. As many candidates as there are in the top k are found to begin with.
+        - The largest score that a point of a cell can have (section 7.1), counted every n / 64 updates, is a bound too.
         - At most maxcand candidates: then Δt shrinks by an eighth rather than by one, and those beyond it get events.
     And as :class:`skyband.dominating.eva.EVA`.
     """

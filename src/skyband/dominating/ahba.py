@@ -22,12 +22,13 @@ class AHBA(ADA):
         delta: the confidence (default 0.9).
         maxcand: as in ADA.
 
-    Readings: while the window fills it works as ADA does. The upper confidence limit stands for the mean: eps of the
-    range is added to that of the sample, so that with probability delta the points do not score more on average. A
-    mean stands for a score until the event that follows from it; then the score is counted, since "AHBA may detect a
-    change in TOPK after some updates" (section 9).
-    Deviations: samples are drawn and topped up every n / 16 updates, every n / 2 the top k are found from scratch, and
-    cells hold about 8 points. Those of :class:`skyband.dominating.ada.ADA`.
+    Readings: while the window fills it works as ADA does. For an arriving point the upper confidence limit stands for
+    the mean: eps of the range is added to that of the sample. At events it is the mean itself, for a point that was
+    once counted. After four estimates in a row, or one for an arriving point, the score is counted, since "AHBA may
+    detect a change in TOPK after some updates" (section 9).
+    Deviations: cells in which every estimate would be above the k-th score have no sample. Samples are looked at every
+    n / 64 updates, and drawn again when half of one is gone; every n / 2 the top k are found from scratch.
+    Those of :class:`skyband.dominating.ada.ADA`.
     """
 
     name = "ahba"

@@ -3,9 +3,7 @@
 import numpy as np
 
 from skyband.algorithm import Floats, Ints
-from skyband.kernels.dominance import count_dominated, few_dominators
-
-_LARGE = 1e150  # stands for infinity in sums, so that none is NaN
+from skyband.kernels.dominating_static import count_dominated, skyband
 
 
 def k_skyband(points: Floats, k: int) -> Ints:
@@ -16,10 +14,7 @@ def k_skyband(points: Floats, k: int) -> Ints:
     >>> k_skyband(np.array([[1.0, 2.0], [1.0, 2.0], [0.0, 9.0]]), 1)
     array([0, 1, 2])
     """
-    # Rounding is monotone, so that no sum is larger than that of a point dominated; equal sums fall back on the points.
-    sums = np.clip(points, -_LARGE, _LARGE).sum(axis=1)
-    order = np.lexsort((*points.T[::-1], sums))
-    return np.sort(order[few_dominators(np.ascontiguousarray(points[order]), k)])
+    return skyband(points, k)
 
 
 def dominated(points: Floats, among: Floats) -> Ints:
@@ -28,4 +23,5 @@ def dominated(points: Floats, among: Floats) -> Ints:
     >>> dominated(np.array([[1.0, 2.0]]), np.array([[1.0, 2.0], [1.0, 3.0], [0.0, 9.0]]))
     array([1])
     """
-    return count_dominated(np.ascontiguousarray(points), np.ascontiguousarray(among))
+    found: Ints = count_dominated(np.ascontiguousarray(points), np.ascontiguousarray(among))
+    return found

@@ -6,18 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyband.kernels.dominating_ledger import CHANGES, RANK, SCORE, SIZE, SLOT, TOP, Ledger, kth
-from skyband.kernels.dominating_score import coordinates, dominates
-from skyband.kernels.dominating_space import HEAD, PLACE, SHAPE, STRIDE, TURN, Space, point
+from skyband.kernels.dominating_score import dominates
+from skyband.kernels.dominating_space import CELL, HEAD, PLACE, TAIL, TURN, Space, point
+from skyband.kernels.dominating_sums import beyond, downward
 from skyband.kernels.jit import inner
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 BASE, NEXT, BEFORE, BUCKET, NEWER, GUESSED = range(6)  # rows of ``Events.event``
-NEWER_HERE, MOST, LEAST, SUM, SAMPLED, CEILING = range(6)  # rows of ``Events.mark``
+NEWER_HERE, MOST, LEAST, SUM, SAMPLED, CEILING, CAME = range(7)  # rows of ``Events.mark``
 LEVEL, EXPIRY = range(2)  # rows of ``Events.rival``
 # of ``Events.meta``
-CLOCK, ARRIVED, NEAR, SEEN, FORCED, MODE, REFRESHED, SWEPT, KNOWN, RENEWED, COMPARED = range(11)
+CLOCK, ARRIVED, NEAR, SEEN, FORCED, MODE, REFRESHED, SWEPT, KNOWN, RENEWED, COMPARED, UNNOTED = range(12)
 EVA, ADA, AHBA, AMSA = range(4)  # modes
 NEVER_DUE = 1 << 60
 STALE = 64  # updates after which the rivals are looked at again
@@ -29,8 +30,9 @@ class Events(NamedTuple):
     Time is counted in updates: a step in which a points come and x go counts max(a, x), so that in one update a score
     grows by no more than one, shrinks by no more than one, and no more than one point expires. BASE is an upper bound
     of the score less the points that had arrived when it was made. NEWER is the counter of section 5.1; NEWER_HERE is
-    that of the cell. GUESSED tells that the bound is AHBA's estimate. CEILING is a bound for all points of a cell, less
-    the points that had arrived, as BASE is.
+    that of the cell. GUESSED tells how often in a row the bound was AHBA's estimate, or is -1 for one that was never
+    counted. CEILING is a bound for all points of a cell, less the points that had arrived, as BASE is. CAME counts what
+    the cells have not yet taken notice of.
 
     ``rival`` has a column for each of some a: of the k + a best of the ledger, at meta[COMPARED], LEVEL is the least
     score plus that time, and EXPIRY the turn of the one that is the (a + 1)-th to expire.
@@ -49,8 +51,8 @@ def no_events(slots: int, cells: int, mode: int) -> Events:
     event = np.zeros((6, slots), np.int64)
     event[BUCKET] = -1
     ring = 1 << max(6, int(slots).bit_length())
-    meta = np.array([0, 0, max(1, slots // 1000), -1, 1, mode, 0, 0, 0, 0, -NEVER_DUE])
-    mark, none = np.zeros((6, cells), np.int64), np.empty(0, np.int64)
+    meta = np.array([0, 0, max(1, slots // 1000), -1, 1, mode, 0, 0, 0, 0, -NEVER_DUE, 0])
+    mark, none = np.zeros((7, cells), np.int64), np.empty(0, np.int64)
     mark[CEILING] = NEVER_DUE
     return Events(event, np.full(ring, -1), mark, none, np.empty((2, 0), np.int64), meta)
 
@@ -84,28 +86,28 @@ def dequeue(events: Events, slot: int) -> None:
 
 
 @inner
-def note_newer(space: Space, events: Events, cell: int) -> None:
-    """A point came that is newer than all: it counts for every cell that its cell dominates."""
-    d, counter = space.axes.shape[1], events.mark[NEWER_HERE]
-    low = coordinates(space, cell)
-    for j in range(d):
-        low[j] += 1
-        if low[j] >= space.axes[SHAPE, j]:
-            return
-    at = low.copy()
-    while True:
-        first = 0
-        for j in range(d - 1):
-            first += at[j] * space.axes[STRIDE, j]
-        for c in range(first + low[d - 1], first + space.axes[SHAPE, d - 1]):
-            counter[c] += 1
-        j = d - 2
-        while j >= 0 and at[j] == space.axes[SHAPE, j] - 1:
-            at[j] = low[j]
-            j -= 1
-        if j < 0:
-            return
-        at[j] += 1
+def note_newer(space: Space, events: Events, slot: int) -> None:
+    """A point came: if it is newer than all it will count for every cell that its cell dominates (section 5.1).
+
+    Cells take notice of many at once. What they then count for a point must be newer, so it starts from there.
+    """
+    event, mark, meta = events.event, events.mark, events.meta
+    event[NEWER, slot] = NEVER_DUE
+    if space.slots[TURN, slot] == space.meta[TAIL] - 1:
+        mark[CAME, space.slots[CELL, slot]] += 1
+    meta[UNNOTED] += 1
+    if meta[UNNOTED] < max(64, event.shape[1] // 64):
+        return
+    meta[UNNOTED] = 0
+    came = downward(space, mark[CAME])
+    for c in range(came.size):
+        nearer = beyond(space, c, -1)
+        mark[CAME, c] = 0
+        if nearer >= 0:
+            mark[NEWER_HERE, c] += came[nearer]
+    for other in range(event.shape[1]):
+        if event[NEWER, other] == NEVER_DUE and space.slots[CELL, other] >= 0:
+            event[NEWER, other] = mark[NEWER_HERE, space.slots[CELL, other]]
 
 
 @inner

@@ -33,7 +33,7 @@ def passed_over(ledger: Ledger, events: Events, cell: int, k: int) -> bool:
     if events.meta[MODE] != AMSA or ledger.meta[TOP] < k:
         return False
     first, last = ledger.data[SCORE, ledger.data[RANK, 0]], ledger.data[SCORE, ledger.data[RANK, k - 1]]
-    return bool(first - last < last - events.mark[LEAST, cell])
+    return bool(min(first - last, last // 4) < last - events.mark[LEAST, cell])
 
 
 @inner
@@ -46,7 +46,9 @@ def estimate(events: Events, cell: int, eps: float) -> int:
 
 
 @inner
-def refresh(space: Space, ledger: Ledger, samples: Ledger, events: Events, size: int, k: int, work: Ints) -> Ledger:
+def refresh(
+    space: Space, ledger: Ledger, samples: Ledger, events: Events, size: int, eps: float, k: int, work: Ints
+) -> Ledger:
     """Brings the cells' least and largest possible scores up to date, and for AHBA the samples."""
     mark, most = events.mark, upward(space, space.cells[COUNT])
     for c in range(most.size):
@@ -61,8 +63,7 @@ def refresh(space: Space, ledger: Ledger, samples: Ledger, events: Events, size:
         while samples.meta[SIZE] > 0:
             samples = remove(samples, samples.meta[SIZE] - 1)
         return samples
-    bar = ledger.data[SCORE, ledger.data[RANK, k - 1]] - events.meta[NEAR]
-    wanted = _cells_to_sample(space, mark[MOST], bar)
+    wanted = _cells_to_sample(space, events, ledger.data[SCORE, ledger.data[RANK, k - 1]], eps)
     i = 0
     while i < samples.meta[SIZE]:
         cell = space.slots[CELL, samples.data[SLOT, i]]
@@ -73,8 +74,8 @@ def refresh(space: Space, ledger: Ledger, samples: Ledger, events: Events, size:
             samples = remove(samples, i)
     p = np.empty(space.axes.shape[1])
     for c in range(most.size):
-        if wanted[c]:
-            count = space.cells[COUNT, c]
+        count = space.cells[COUNT, c]
+        if wanted[c] and 2 * mark[SAMPLED, c] < min(size, count):  # else it still does
             for place in range(space.cells[START, c], space.cells[START, c] + count):
                 slot = space.owner[place]
                 if mark[SAMPLED, c] >= size:
@@ -90,12 +91,16 @@ def refresh(space: Space, ledger: Ledger, samples: Ledger, events: Events, size:
 
 
 @inner
-def _cells_to_sample(space: Space, most: Ints, bar: int) -> NDArray[np.bool_]:
-    """Section 7.1: cells that may hold a score above the bar, and that no other such cell dominates."""
+def _cells_to_sample(space: Space, events: Events, score: int, eps: float) -> NDArray[np.bool_]:
+    """Section 7.1: cells in which points may come up to a score soon, and that no other such cell dominates.
+
+    Not those where every estimate would be above the score: it would be of no use.
+    """
+    most, lowest, bar = events.mark[MOST], events.mark[LEAST], score - events.meta[NEAR]
     wanted, others = np.zeros(most.size, np.bool_), np.ones(most.size, np.int64)
     for c in range(most.size):
         if most[c] > bar and space.cells[COUNT, c] > 0:
-            wanted[c], others[c] = True, 0
+            wanted[c], others[c] = lowest[c] + eps * (most[c] - lowest[c]) < score, 0
     low = least(space, others)
     for c in range(most.size):
         nearer = beyond(space, c, -1)

@@ -18,8 +18,6 @@ from skyband.kernels.dominating_events import (
     MODE,
     NEAR,
     NEVER_DUE,
-    NEWER,
-    NEWER_HERE,
     NEXT,
     REFRESHED,
     RENEWED,
@@ -57,7 +55,6 @@ from skyband.kernels.dominating_space import (
     COUNT,
     HEAD,
     ORDER,
-    TAIL,
     TIME,
     TURN,
     Points,
@@ -78,6 +75,7 @@ Floats = NDArray[np.float64]
 # Of a setting: k; whether ties are in the answer; the extent of a window in which a point goes for each that comes
 # once it is full (0: it is of another kind); how many candidates, and samples of a cell, there may be; eps as ppm.
 K, TIES, STEADY, CANDIDATES, SAMPLES, EPS = range(6)
+GUESSES = 4  # in a row, before the score is counted again
 
 
 @outer
@@ -140,13 +138,12 @@ def _outdated(space: Space, events: Events, k: int) -> bool:
 def _come(space: Space, ledger: Ledger, samples: Ledger, events: Events, rows: Points, i: int, work: Ints) -> int:
     """Line 1 of Figure 5, and the counters of section 5.1."""
     slot = insert(space, rows.x[i], rows.time[i], rows.number[i])
-    cell = space.slots[CELL, slot]
     account(ledger, rows.x[i], 1, work)
     account(samples, rows.x[i], 1, work)
     events.meta[ARRIVED] += 1
-    events.event[NEWER, slot], events.event[GUESSED, slot] = events.mark[NEWER_HERE, cell], 0
-    if events.meta[MODE] >= ADA and space.slots[TURN, slot] == space.meta[TAIL] - 1:
-        note_newer(space, events, cell)
+    events.event[GUESSED, slot] = -1
+    if events.meta[MODE] >= ADA:
+        note_newer(space, events, slot)
     ledger.entry[slot] = OPEN
     return slot
 
@@ -158,7 +155,7 @@ def _step(
     """Lines 2 to 18 of Figure 5: incoming points, and events that are due."""
     meta, k = events.meta, setting[K]
     if meta[MODE] >= ADA and meta[CLOCK] >= meta[REFRESHED] + max(64, live(space) // 64):
-        samples = refresh(space, ledger, samples, events, setting[SAMPLES], k, work)
+        samples = refresh(space, ledger, samples, events, setting[SAMPLES], setting[EPS] / 1e6, k, work)
         meta[REFRESHED] = meta[CLOCK]
     todo, before = _todo(events, fresh, work), work[1]
     exact = np.zeros(todo.size, np.bool_)
@@ -206,7 +203,7 @@ def _todo(events: Events, fresh: Ints, work: Ints) -> Ints:
 
 @inner
 def _bound(space: Space, ledger: Ledger, events: Events, slot: int, setting: Ints, work: Ints) -> bool:
-    """Lines 2 to 4: a bound for an incoming point from one that dominates it, unless that of its cell is good enough."""
+    """Lines 2 to 4: a bound for an incoming point from one that dominates it, unless that of its cell will do."""
     p, cell = np.empty(space.axes.shape[1]), space.slots[CELL, slot]
     if live(space) >= setting[STEADY] and passed_over(ledger, events, cell, setting[K]):
         events.event[BASE, slot] = BIG
@@ -276,10 +273,11 @@ def _decide(
     outside = dominators_outside(space, ledger, events, slot, cell, k) if meta[MODE] >= ADA else 0
     while True:
         least, bound = ledger.data[SCORE, ledger.data[RANK, k - 1]], events.event[BASE, slot] + meta[ARRIVED]
-        if grown and bound >= least and not exact and not events.event[GUESSED, slot]:
-            guess = estimate(events, cell, setting[EPS] / 1e6)
+        guessed = events.event[GUESSED, slot]
+        if grown and bound >= least and not exact and guessed < GUESSES:
+            guess = estimate(events, cell, setting[EPS] / 1e6 if guessed < 0 else 0.0)
             if guess < least:
-                bound, events.event[GUESSED, slot] = guess, 1
+                bound, events.event[GUESSED, slot] = guess, GUESSES if guessed < 0 else guessed + 1
                 events.event[BASE, slot] = guess - meta[ARRIVED]
         if bound >= least and outside < k:
             if not exact:
@@ -371,11 +369,12 @@ def anew(
     meta[FORCED], meta[SWEPT], meta[REFRESHED] = 1, meta[CLOCK] + 1, meta[CLOCK]
     meta[KNOWN], meta[RENEWED], meta[COMPARED] = n, meta[CLOCK], -NEVER_DUE
     if meta[MODE] >= ADA:
-        samples = refresh(space, ledger, samples, events, setting[SAMPLES], k, work)
+        samples = refresh(space, ledger, samples, events, setting[SAMPLES], setting[EPS] / 1e6, k, work)
     for i in range(n):
         slot = slots[i]
         if ledger.entry[slot] == PLAIN:
             events.event[BASE, slot] = min(base[slot], most[space.slots[CELL, slot]]) - meta[ARRIVED]
+            events.event[GUESSED, slot] = 0  # as if it were counted: it is not among the top k
             ledger, events = _decide(space, ledger, events, slot, False, setting, work)
     meta[FORCED] = 0
     return _sweep(space, ledger, events, setting), samples, events

@@ -22,6 +22,18 @@ def upward(space: Space, values: Ints) -> Ints:
 
 
 @inner
+def downward(space: Space, values: Ints) -> Ints:
+    """For each cell the sum over the cells that are nowhere above it, itself included."""
+    sums = values.copy()
+    for j in range(space.axes.shape[1]):
+        g, stride = space.axes[SHAPE, j], space.axes[STRIDE, j]
+        for block in range(0, sums.size, g * stride):
+            for c in range(block + stride, block + g * stride):
+                sums[c] += sums[c - stride]
+    return sums
+
+
+@inner
 def least(space: Space, values: Ints) -> Ints:
     """For each cell the least value over the cells that are nowhere above it, itself included."""
     lows = values.copy()
