@@ -16,10 +16,10 @@ class AMSA(ADA):
     Options: as ADA.
 
     Reading: while the window fills it works as ADA does.
-    Deviations: the k-th score is taken to be below the first by no more than a quarter of its own. Else the rule would
-    never apply where the first scores twice as much as the k-th, as in anti-correlated data, k = 256. The least scores
-    of cells are counted every n / 64 updates; every n / 2 updates, and if too few points are left to fill the
-    top k, these are found from scratch. Those of :class:`skyband.dominating.ada.ADA`.
+    Deviations: where the first scores twice as much as the k-th the rule would never apply, as in anti-correlated data
+    at k = 256; there a quarter of the k-th score stands for the difference. The least scores of cells are counted every
+    n / 64 updates; every n / 2 updates, and if too few points are left to fill the top k, these are found from scratch.
+    Those of :class:`skyband.dominating.ada.ADA`.
     """
 
     name = "amsa"

@@ -33,7 +33,8 @@ def passed_over(ledger: Ledger, events: Events, cell: int, k: int) -> bool:
     if events.meta[MODE] != AMSA or ledger.meta[TOP] < k:
         return False
     first, last = ledger.data[SCORE, ledger.data[RANK, 0]], ledger.data[SCORE, ledger.data[RANK, k - 1]]
-    return bool(min(first - last, last // 4) < last - events.mark[LEAST, cell])
+    ahead = first - last if first < 2 * last else last // 4  # the rule would never apply
+    return bool(ahead < last - events.mark[LEAST, cell])
 
 
 @inner
