@@ -20,12 +20,12 @@ import skyband as sb
 from skyband import datasets, plan
 from skyband.algorithm import Rows
 from skyband.dominating.base import Dominating
-from skyband.kernels import dominating_events as events
-from skyband.kernels.dominating_harvest import PLAIN
-from skyband.kernels.dominating_score import all_scores
-from skyband.kernels.dominating_space import CELL, COUNT, SHAPE, Points, all_points, fill, laid_out
-from skyband.kernels.dominating_steps import event_steps
-from skyband.kernels.dominating_tell import NONE
+from skyband.kernels.dominating import events as events
+from skyband.kernels.dominating.harvest import PLAIN
+from skyband.kernels.dominating.score import all_scores
+from skyband.kernels.dominating.space import CELL, COUNT, SHAPE, Points, all_points, fill, laid_out
+from skyband.kernels.dominating.steps import event_steps
+from skyband.kernels.dominating.tell import NONE
 
 FULL = "--full" in sys.argv
 N, K, D = (2_000_000, 256, 4) if FULL else (50_000, 32, 4)

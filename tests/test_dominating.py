@@ -17,7 +17,7 @@ from oracle_dominating import TopKDominating
 
 import skyband as sb
 from skyband import plan
-from skyband.kernels import dominating_static as static
+from skyband.kernels.dominating import static as static
 
 ALGORITHMS = plan.algorithms("dominating")
 EXACT = sorted(name for name, algorithm in ALGORITHMS.items() if algorithm.exact)

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from skyband.dominating.eva import EVA
 from skyband.errors import QueryError
-from skyband.kernels import dominating_events as kernel
+from skyband.kernels.dominating import events as kernel
 from skyband.queries import Query
 
 

@@ -10,10 +10,10 @@ from skyband.algorithm import Emission, Ints, Rows
 from skyband.dominating.ahba import AHBA
 from skyband.dominating.base import State
 from skyband.errors import QueryError
-from skyband.kernels import dominating_events as kernel
-from skyband.kernels.dominating_harvest import BIG
-from skyband.kernels.dominating_space import Points
-from skyband.kernels.dominating_tell import Told
+from skyband.kernels.dominating import events as kernel
+from skyband.kernels.dominating.harvest import BIG
+from skyband.kernels.dominating.space import Points
+from skyband.kernels.dominating.tell import Told
 from skyband.queries import Query
 
 LIGHT, HEAVY = 1, 4  # budgets up to which ADA, and then AHBA, is at work

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from skyband.dominating.ada import ADA
 from skyband.errors import QueryError
-from skyband.kernels import dominating_events as kernel
+from skyband.kernels.dominating import events as kernel
 from skyband.queries import Query
 
 

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from skyband.dominating.ada import ADA
-from skyband.kernels import dominating_events as kernel
+from skyband.kernels.dominating import events as kernel
 from skyband.queries import Query
 
 

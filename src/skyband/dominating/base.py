@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyband.algorithm import FOREVER, NOTHING, Changes, Emission, Floats, Ints, Rankings, Rows
-from skyband.kernels.dominating_ledger import (
+from skyband.kernels.dominating.ledger import (
     GONE,
     RANK,
     SCORE,
@@ -23,7 +23,7 @@ from skyband.kernels.dominating_ledger import (
     empty_ledger,
     with_slots,
 )
-from skyband.kernels.dominating_space import (
+from skyband.kernels.dominating.space import (
     CELL,
     COUNT,
     FREE,
@@ -44,8 +44,8 @@ from skyband.kernels.dominating_space import (
     empty_space,
     laid_out,
 )
-from skyband.kernels.dominating_static import dominating
-from skyband.kernels.dominating_tell import ARRIVAL, NONE, Told
+from skyband.kernels.dominating.static import dominating
+from skyband.kernels.dominating.tell import ARRIVAL, NONE, Told
 from skyband.order import ranking
 from skyband.perkey import PerKey, best
 from skyband.queries import Query, TopKDominating

@@ -2,9 +2,9 @@
 
 from skyband.algorithm import Ints
 from skyband.dominating.base import Dominating, State
-from skyband.kernels.dominating_bfa import brute_force
-from skyband.kernels.dominating_space import Points
-from skyband.kernels.dominating_tell import Told
+from skyband.kernels.dominating.bfa import brute_force
+from skyband.kernels.dominating.space import Points
+from skyband.kernels.dominating.tell import Told
 
 
 class BFA(Dominating):

@@ -4,7 +4,7 @@ import numpy as np
 
 from skyband.algorithm import Ints
 from skyband.dominating.base import Dominating, State
-from skyband.kernels.dominating_cla import (
+from skyband.kernels.dominating.cla import (
     ARRIVED,
     DRIFT,
     EXPIRED,
@@ -17,9 +17,9 @@ from skyband.kernels.dominating_cla import (
     ledger_steps,
     no_marks,
 )
-from skyband.kernels.dominating_harvest import BIG, NEVER, PLAIN
-from skyband.kernels.dominating_space import CELL, Points, Space, all_points
-from skyband.kernels.dominating_tell import Told
+from skyband.kernels.dominating.harvest import BIG, NEVER, PLAIN
+from skyband.kernels.dominating.space import CELL, Points, Space, all_points
+from skyband.kernels.dominating.tell import Told
 
 
 class CLA(Dominating):

@@ -6,13 +6,13 @@ import numpy as np
 
 from skyband.algorithm import Ints
 from skyband.dominating.base import Dominating, State
-from skyband.kernels import dominating_events as kernel
-from skyband.kernels.dominating_events import Events, no_events
-from skyband.kernels.dominating_harvest import BIG, NEVER, OPEN
-from skyband.kernels.dominating_ledger import SIZE, Ledger, empty_ledger, with_slots
-from skyband.kernels.dominating_space import CELL, HEAD, TAIL, Points, Space, all_points
-from skyband.kernels.dominating_steps import anew, event_steps, told_of
-from skyband.kernels.dominating_tell import Told
+from skyband.kernels.dominating import events as kernel
+from skyband.kernels.dominating.events import Events, no_events
+from skyband.kernels.dominating.harvest import BIG, NEVER, OPEN
+from skyband.kernels.dominating.ledger import SIZE, Ledger, empty_ledger, with_slots
+from skyband.kernels.dominating.space import CELL, HEAD, TAIL, Points, Space, all_points
+from skyband.kernels.dominating.steps import anew, event_steps, told_of
+from skyband.kernels.dominating.tell import Told
 
 
 class EVA(Dominating):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from skyband.algorithm import Floats, Ints
-from skyband.kernels.dominating_static import count_dominated, skyband
+from skyband.kernels.dominating.static import count_dominated, skyband
 
 
 def k_skyband(points: Floats, k: int) -> Ints:

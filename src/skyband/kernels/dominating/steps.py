@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating_events import (
+from skyband.kernels.dominating.events import (
     ADA,
     AHBA,
     ARRIVED,
@@ -33,8 +33,8 @@ from skyband.kernels.dominating_events import (
     look_ahead,
     note_newer,
 )
-from skyband.kernels.dominating_harvest import BIG, NEVER, OPEN, PLAIN, harvest
-from skyband.kernels.dominating_ledger import (
+from skyband.kernels.dominating.harvest import BIG, NEVER, OPEN, PLAIN, harvest
+from skyband.kernels.dominating.ledger import (
     LISTED,
     RANK,
     SCORE,
@@ -48,9 +48,9 @@ from skyband.kernels.dominating_ledger import (
     settle,
     strike,
 )
-from skyband.kernels.dominating_samples import estimate, passed_over, refresh
-from skyband.kernels.dominating_score import reference, score_of
-from skyband.kernels.dominating_space import (
+from skyband.kernels.dominating.samples import estimate, passed_over, refresh
+from skyband.kernels.dominating.score import reference, score_of
+from skyband.kernels.dominating.space import (
     CELL,
     COUNT,
     HEAD,
@@ -65,8 +65,8 @@ from skyband.kernels.dominating_space import (
     oldest,
     point,
 )
-from skyband.kernels.dominating_sums import upward
-from skyband.kernels.dominating_tell import FLOOR, HIGH, Told, nothing, tell
+from skyband.kernels.dominating.sums import upward
+from skyband.kernels.dominating.tell import FLOOR, HIGH, Told, nothing, tell
 from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating_ledger import SCORE, SIZE, Ledger, add, kth
-from skyband.kernels.dominating_score import reference, score_of
-from skyband.kernels.dominating_space import CELL, COUNT, SHAPE, START, Space, point
+from skyband.kernels.dominating.ledger import SCORE, SIZE, Ledger, add, kth
+from skyband.kernels.dominating.score import reference, score_of
+from skyband.kernels.dominating.space import CELL, COUNT, SHAPE, START, Space, point
 from skyband.kernels.jit import inner
 
 Ints = NDArray[np.int64]

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating_space import CELL, COUNT, SHAPE, START, STRIDE, Space, point
+from skyband.kernels.dominating.space import CELL, COUNT, SHAPE, START, STRIDE, Space, point
 from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating_space import NUMBER, PLACE, TIME, Space, point
+from skyband.kernels.dominating.space import NUMBER, PLACE, TIME, Space, point
 from skyband.kernels.jit import inner
 from skyband.kernels.order import better
 

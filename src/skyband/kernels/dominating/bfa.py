@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating_ledger import SIZE, Ledger, account, add, settle, strike
-from skyband.kernels.dominating_space import TIME, Points, Space, drop_oldest, insert, live, oldest
-from skyband.kernels.dominating_tell import FLOOR, HIGH, Told, nothing, tell
+from skyband.kernels.dominating.ledger import SIZE, Ledger, account, add, settle, strike
+from skyband.kernels.dominating.space import TIME, Points, Space, drop_oldest, insert, live, oldest
+from skyband.kernels.dominating.tell import FLOOR, HIGH, Told, nothing, tell
 from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]

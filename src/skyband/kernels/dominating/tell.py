@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating_ledger import (
+from skyband.kernels.dominating.ledger import (
     GONE,
     LISTED,
     RANK,
@@ -19,7 +19,7 @@ from skyband.kernels.dominating_ledger import (
     Ledger,
     wider,
 )
-from skyband.kernels.dominating_space import Points
+from skyband.kernels.dominating.space import Points
 from skyband.kernels.jit import inner
 from skyband.kernels.order import better
 

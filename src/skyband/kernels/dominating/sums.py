@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating_space import SHAPE, STRIDE, Space
+from skyband.kernels.dominating.space import SHAPE, STRIDE, Space
 from skyband.kernels.jit import inner
 
 Ints = NDArray[np.int64]

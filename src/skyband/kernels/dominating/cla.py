@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating_harvest import BIG, NEVER, OPEN, PLAIN, harvest
-from skyband.kernels.dominating_ledger import (
+from skyband.kernels.dominating.harvest import BIG, NEVER, OPEN, PLAIN, harvest
+from skyband.kernels.dominating.ledger import (
     DIMENSIONS,
     RANK,
     SCORE,
@@ -20,8 +20,8 @@ from skyband.kernels.dominating_ledger import (
     settle,
     strike,
 )
-from skyband.kernels.dominating_score import reference, score_of
-from skyband.kernels.dominating_space import (
+from skyband.kernels.dominating.score import reference, score_of
+from skyband.kernels.dominating.space import (
     CELL,
     COUNT,
     TIME,
@@ -34,8 +34,8 @@ from skyband.kernels.dominating_space import (
     oldest,
     point,
 )
-from skyband.kernels.dominating_sums import beyond, least, upward
-from skyband.kernels.dominating_tell import FLOOR, HIGH, Told, nothing, tell
+from skyband.kernels.dominating.sums import beyond, least, upward
+from skyband.kernels.dominating.tell import FLOOR, HIGH, Told, nothing, tell
 from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating_events import (
+from skyband.kernels.dominating.events import (
     ADA,
     AHBA,
     AMSA,
@@ -17,11 +17,11 @@ from skyband.kernels.dominating_events import (
     SUM,
     Events,
 )
-from skyband.kernels.dominating_harvest import BIG
-from skyband.kernels.dominating_ledger import RANK, SCORE, SIZE, SLOT, TOP, Ledger, add, remove
-from skyband.kernels.dominating_score import score_of
-from skyband.kernels.dominating_space import CELL, COUNT, START, Space, point
-from skyband.kernels.dominating_sums import beyond, least, upward
+from skyband.kernels.dominating.harvest import BIG
+from skyband.kernels.dominating.ledger import RANK, SCORE, SIZE, SLOT, TOP, Ledger, add, remove
+from skyband.kernels.dominating.score import score_of
+from skyband.kernels.dominating.space import CELL, COUNT, START, Space, point
+from skyband.kernels.dominating.sums import beyond, least, upward
 from skyband.kernels.jit import inner
 
 Ints = NDArray[np.int64]

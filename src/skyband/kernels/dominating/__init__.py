@@ -1,0 +1,1 @@
+"""Kernels of the algorithms for top-k dominating points."""
