@@ -151,9 +151,7 @@ class Pruned(Chunk):
         if self.keys is not None and self.window.time and len(self.keys) > 64:
             alive = self.algorithm.keys()
             if len(self.keys) > 2 * alive.size:
-                code = np.full(len(self.keys), -1)
-                code[alive] = np.arange(alive.size)
-                self.keys = Keys(self.keys.rows.take(pa.array(alive)))
+                self.keys, code = self.keys.only(alive)
                 self.algorithm.rekey(code)
 
 
