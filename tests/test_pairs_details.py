@@ -144,6 +144,19 @@ def test_colours_that_are_no_longer_in_use_are_forgotten():
     assert oracle.rows(monitor.top()) == model.top()
 
 
+@pytest.mark.parametrize("chromatic", [dict(same=("g",)), dict(different=("g",)), dict(same=("g",), different=("h",)),
+                                       dict(different=("g", "h"))], ids=str)  # fmt: skip
+def test_colours_that_are_rare_frequent_and_in_runs(chromatic):
+    """Windows of several blocks, in which objects of a colour are picked out, or taken with all that lie between."""
+    rng = np.random.default_rng(7)
+    n = 700
+    colour = np.concatenate([rng.integers(2, size=300), np.repeat([0, 2, 1], 60), rng.geometric(0.2, n - 480)])
+    table = pa.table({"id": np.arange(n), "x": rng.random(n).round(3), "y": rng.random(n).round(3), "g": colour,
+                      "h": rng.integers(3, size=n)})  # fmt: skip
+    query, model = pair(4, dict(extent=250, every=150), **chromatic)
+    follow(sb.Monitor(query), model, streams.cut(table))
+
+
 @pytest.mark.parametrize("order_by", ["abs(a.x - b.x)", "-2 * abs(a.x - b.x) * abs(a.y - b.y) DESC",
                                       "sqrt(power(a.x - b.x, 2) + (a.y - b.y) * (a.y - b.y))",
                                       "abs(a.x - b.x) - 3 * abs(a.y - b.y)", "abs(a.ts - b.ts) / abs(a.x - b.x)",

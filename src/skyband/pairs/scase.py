@@ -28,8 +28,7 @@ class SCase(OverPairs):
     - Every arrival: each query keeps its answer, and reads it from S again only when a pair in it expires or a new
       pair may enter (section 4.2). Hopping windows that close together are answered in one pass (Algorithm 7).
     - Colours (``same``, ``different``, and conditions such as ``a.seller <> b.seller``): one list links the objects of
-      a colour. Homochromatic pairs are met along it; heterochromatic ones are with the runs of objects between its
-      members. Only valid pairs are evaluated.
+      a colour, and homochromatic pairs are met along it.
 
     Better than the paper:
 
@@ -46,6 +45,10 @@ class SCase(OverPairs):
     - No priority search tree: snapshots are read down S, which is short.
     - Equal ages do not shield from dominance: the better of two pairs of one age dominates the other. With
       ``ties="all"`` in any query only a better score does (for all queries, since S is shared).
+    - Where objects that fit are many, as with ``different``, no list is followed: pairs are evaluated side by side,
+      valid or not, and of the few that pass the staircase the invalid ones are dropped. At 10⁴ objects that takes as
+      long as without colours (17 µs an object); to pick out the valid pairs takes 35–67 µs. Runs of objects that do
+      not fit are passed over.
     - Of an expired object the pairs in S are not looked up: they are passed over until Algorithm 4 runs.
     """
 

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 SAME, DIFFERENT = 0, 1
 FIRST_BLOCK = 64  # the bar rises fast among the youngest pairs: blocks begin short, and double
-GAP = 24  # shorter runs between objects of a colour are gathered, longer ones are taken as they lie
+AHEAD, CROWDED = 8, 4  # objects of a colour that lie closer than CROWDED, over AHEAD of them, are not picked out
 
 
 class Scratch(NamedTuple):
@@ -86,7 +86,7 @@ def scan(window: Window, program: Program, kinds: Ints, new: Newcomer, bar: Bar,
             while step > 0 and corner[step - 1] >= youngest:
                 step -= 1
             if passing(register[0, :n], height[step] if step < steps else -np.inf) > 0:
-                step = offer(window, new, bar, scratch, -1 if packed else at, n, step)
+                step = offer(window, kinds, new, bar, scratch, -1 if packed else at, n, step)
             size = min(2 * size, BLOCK)
 
 
@@ -102,47 +102,57 @@ def passing(score: Floats, least: float) -> int:
 @inner
 def next_block(window: Window, kinds: Ints, new: Newcomer, place: Ints, bounds: tuple[int, int], listed: int,
                size: int) -> tuple[int, int, int]:  # fmt: skip
-    """The next objects below ``bounds[1]`` that the newcomer may pair with, newest first.
+    """The next objects below ``bounds[1]`` among which are those that the newcomer may pair with, newest first.
 
-    They lie side by side, or else ``place`` tells where. Returns where to go on, the newest object of the newcomer's
-    first colour below that, and how many objects there are.
+    Objects of one colour that are few are picked out by their list, and ``place`` tells where they lie. Otherwise the
+    objects lie side by side, and what does not fit is left out by :func:`offer`: to evaluate a pair in vain costs less
+    than to pass over it. Returns where to go on, the newest object of the newcomer's first colour below that, and how
+    many objects there are.
     """
     low, high = bounds
+    colours, link = window.colours, window.link  # to hand over the tuples for each object would take longest
+    first, own = colours[0], new.colours[0]
     place[0] = -1
-    if kinds.size == 0:
-        begin = max(low, high - size)
-        return begin, listed, high - begin
-    n, link, single = 0, window.link, kinds.size == 1  # to hand over the tuples for each object would take longest
-    while high > low and n < size:
-        if kinds[0] == SAME:
-            if listed < low:
-                return low, listed, n
-            if single or _fits(window, kinds, new, listed):
-                place[n] = listed
-                n += 1
-            high, listed = listed, link[listed]
-            continue
-        begin = max(low, listed + 1)
-        if high - begin >= GAP and single:
-            if n > 0:
-                return high, listed, n
-            begin = max(begin, high - size)
-            return begin, listed, high - begin
-        while high > begin and n < size:
+    if kinds[0] == SAME:
+        if listed < low:
+            return low, listed, 0
+        if not _crowded(link, listed, low):
+            n = 0
+            while listed >= low and n < size:
+                if kinds.size == 1 or fits(colours, kinds, new.colours, listed):
+                    place[n] = listed
+                    n += 1
+                listed = link[listed]
+            return max(low, listed + 1), listed, n
+        high = listed + 1
+    else:
+        while high > low and first[high - 1] == own:
             high -= 1
-            if single or _fits(window, kinds, new, high):
-                place[n] = high
-                n += 1
-        if high == begin and listed >= low:
-            high, listed = listed, link[listed]
-    return high, listed, n
+    begin = max(low, high - size)
+    if kinds[0] == SAME:
+        listed = begin - 1
+        while listed >= low and first[listed] != own:
+            listed -= 1
+    return begin, listed, high - begin
 
 
 @inner
-def offer(window: Window, new: Newcomer, bar: Bar, scratch: Scratch, at: int, n: int, step: int) -> int:
+def _crowded(link: Ints, listed: int, low: int) -> bool:
+    """Whether the next objects of a colour lie close together."""
+    at = listed
+    for _ in range(AHEAD):
+        at = link[at]
+        if at < low:
+            return False
+    return listed - at < AHEAD * CROWDED
+
+
+@inner
+def offer(window: Window, kinds: Ints, new: Newcomer, bar: Bar, scratch: Scratch, at: int, n: int, step: int) -> int:
     """Take the pairs of a block that pass, youngest first; returns the step that the last was held against.
 
-    The block begins ``at`` a place, or is gathered (-1). ``step`` is that of its youngest pair.
+    The block begins ``at`` a place, and then its objects may not fit the newcomer, or is gathered (-1). ``step`` is
+    that of its youngest pair.
     """
     score, time, stairs, found = scratch.register[0], window.time, bar.stairs, scratch.found
     least = stairs.score[step] if step < bar.steps else -np.inf
@@ -151,6 +161,8 @@ def offer(window: Window, new: Newcomer, bar: Bar, scratch: Scratch, at: int, n:
         if not score[i] >= least:
             continue
         other = scratch.place[i] if at < 0 else at + i
+        if at >= 0 and not fits(window.colours, kinds, new.colours, other):
+            continue
         if other >= new.at:
             of = (score[i], new.time, new.number, time[other], 2 * window.number[other] + scratch.swapped[i])
         else:
@@ -183,10 +195,10 @@ def _newest(window: Window, colour: int, below: int) -> int:
 
 
 @inner
-def _fits(window: Window, kinds: Ints, new: Newcomer, at: int) -> bool:
-    """Whether an object agrees and differs with the newcomer in the other colours as it should."""
-    for c in range(1, kinds.size):  # noqa: SIM110 - the compiler knows no all()
-        if (window.colours[c, at] == new.colours[c]) != (kinds[c] == SAME):
+def fits(colours: Ints, kinds: Ints, own: Ints, at: int) -> bool:
+    """Whether an object agrees and differs with a newcomer in its colours as it should."""
+    for c in range(kinds.size):  # noqa: SIM110 - the compiler knows no all()
+        if (colours[c, at] == own[c]) != (kinds[c] == SAME):
             return False
     return True
 
@@ -195,7 +207,7 @@ def _fits(window: Window, kinds: Ints, new: Newcomer, at: int) -> bool:
 def scan_scored(window: Window, new: Newcomer, bar: Bar, scratch: Scratch, score: Floats,
                 swapped: NDArray[np.bool_]) -> None:  # fmt: skip
     """The same where the scores of all pairs, oldest first, have been computed elsewhere; NaN: no pair."""
-    start, high = window.meta[START], window.meta[STOP]
+    start, high, fitting = window.meta[START], window.meta[STOP], np.empty(0, np.int64)
     scratch.done[0], step, size = 0, bar.steps, FIRST_BLOCK
     while high > start:
         low = max(new.at if high > new.at else start, high - size)
@@ -204,5 +216,5 @@ def scan_scored(window: Window, new: Newcomer, bar: Bar, scratch: Scratch, score
         youngest = min(new.time, window.time[high - 1])
         while step > 0 and bar.stairs.corner[step - 1] >= youngest:
             step -= 1
-        step = offer(window, new, bar, scratch, low, high - low, step)
+        step = offer(window, fitting, new, bar, scratch, low, high - low, step)
         high, size = low, min(2 * size, BLOCK)

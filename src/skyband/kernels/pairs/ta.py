@@ -129,7 +129,7 @@ def take_gathered(window: Window, new: Newcomer, bar: Bar, scratch: Scratch, m: 
 
 
 @inner
-def search(window: Window, program: Program, bound: Program, lists: Lists, new: Newcomer, bar: Bar,
+def search(window: Window, program: Program, bound: Program, kinds: Ints, lists: Lists, new: Newcomer, bar: Bar,
            scratch: Scratch, front: Front) -> None:  # fmt: skip
     """Algorithm 5, lines 2–10, for a newcomer that is newer than all others: by age in blocks, and by local scores."""
     time, values, low, at = window.time, window.values, window.meta[START], new.at
@@ -146,7 +146,7 @@ def search(window: Window, program: Program, bound: Program, lists: Lists, new: 
         while step > 0 and corner[step - 1] >= time[high - 1]:
             step -= 1
         if passing(register[0, : high - at], height[step] if step < steps else -np.inf) > 0:
-            step = offer(window, new, bar, scratch, at, high - at, step)
+            step = offer(window, kinds, new, bar, scratch, at, high - at, step)
         size = min(2 * size, BLOCK)
         if at > lists.meta[LISTED] or at == low:
             continue
@@ -207,7 +207,7 @@ def arrive_ta(
         if lists.meta[LENGTH] == 0:
             scan(window, program, nothing, new, bar, scratch)
         else:
-            search(window, program, bound, lists, new, bar, scratch, front)
+            search(window, program, bound, nothing, lists, new, bar, scratch, front)
             sort(scratch.found, scratch.done[0], scratch.spare)
             scratch.done[0] = distinct(scratch.found, scratch.done[0])
         if meta[SIZE] + scratch.done[0] > band.score.size:
