@@ -1,13 +1,14 @@
 """State as bytes: a versioned header, a fingerprint of the query, and plain arrays. Nothing is ever pickled.
 
-Layout: magic (8 bytes) | version (u32) | length of the header (u32) | SHA-256 of all that follows (32 bytes) |
-header (JSON) | the arrays, one after the other. The header says for each array its name, dtype and length, and holds
+Layout: magic (8 bytes) | version (u32) | length of the header (u32) | CRC-32 of all that follows (u32) | header
+(JSON) | the arrays, one after the other. The header says for each array its name, dtype and length, and holds
 ``meta``, a small JSON object. Reading never executes anything, and a changed byte anywhere is refused.
 """
 
 import hashlib
 import json
 import struct
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,8 +18,8 @@ from numpy.typing import NDArray
 from skyband.errors import StateError
 
 MAGIC = b"skyband\0"
-VERSION = 1
-_HEAD = struct.Struct("<8sII32s")
+VERSION = 2
+_HEAD = struct.Struct("<8sIII")
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -28,20 +29,23 @@ def pack(meta: Mapping[str, Any], arrays: Arrays) -> bytes:
     header = json.dumps(
         {"meta": meta, "arrays": [[name, array.dtype.str, array.size] for name, array in arrays.items()]}
     ).encode()
-    body = header + b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values())
-    return _HEAD.pack(MAGIC, VERSION, len(header), hashlib.sha256(body).digest()) + body
+    parts = [header, *(np.ascontiguousarray(array).tobytes() for array in arrays.values())]
+    checksum = 0
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    return b"".join([_HEAD.pack(MAGIC, VERSION, len(header), checksum), *parts])
 
 
 def unpack(blob: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The inverse of :func:`pack`; raises :class:`StateError` for anything that ``pack`` did not write."""
     if len(blob) < _HEAD.size or blob[:8] != MAGIC:
         raise StateError("not a saved skyband state: the bytes do not begin with its mark")
-    _, version, length, digest = _HEAD.unpack_from(blob)
+    _, version, length, checksum = _HEAD.unpack_from(blob)
     if version != VERSION:
         raise StateError(f"saved by another version of the state format ({version}; this one reads {VERSION}): "
                          "replay the stream to build it anew")  # fmt: skip
     body = memoryview(blob)[_HEAD.size :]
-    if hashlib.sha256(body).digest() != digest:
+    if zlib.crc32(body) != checksum:
         raise StateError("the saved state is damaged: its bytes do not match their checksum")
     try:
         header = json.loads(bytes(body[:length]))

@@ -65,3 +65,28 @@ def _descending(score: Floats) -> Ints:
         key, other_key = other_key, key
         index, other_index = other_index, index
     return index
+
+
+@njit(cache=True)
+def tied(key: Ints, score: Floats, time: Ints) -> NDArray[np.bool_]:
+    """Which rows have the partition, the score and the time of another one. Without partitions ``key`` is empty."""
+    found = np.zeros(score.size, np.bool_)
+    bits = 4
+    while 1 << bits < 2 * score.size:
+        bits += 1
+    row = np.full(1 << bits, -1, np.int32)  # open addressing
+    values = (score + 0.0).view(np.int64)  # + 0.0 makes -0 and 0 the same
+    for i in range(score.size):
+        part = key[i] if key.size else 0
+        mixed = np.uint64(values[i]) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(part)
+        mixed = (mixed ^ (mixed >> np.uint64(32))) + np.uint64(time[i])
+        slot = np.int64((mixed * np.uint64(0xD1B54A32D192ED03)) >> np.uint64(64 - bits))
+        while row[slot] >= 0:
+            other = row[slot]
+            if score[other] == score[i] and time[other] == time[i] and (not key.size or key[other] == part):
+                found[i] = found[other] = True
+                break
+            slot = (slot + 1) & (row.size - 1)
+        else:
+            row[slot] = i
+    return found

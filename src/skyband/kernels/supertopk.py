@@ -6,9 +6,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from skyband.kernels import shortlist
 from skyband.kernels.minimal import Spec, minimal, window_marks
 from skyband.kernels.order import better
 from skyband.kernels.output import Output, emit, grow
+from skyband.kernels.rows import Closings, Lists
 from skyband.kernels.sorting import by_rank
 
 Ints = NDArray[np.int64]
@@ -17,29 +19,6 @@ Floats = NDArray[np.float64]
 NEVER = np.iinfo(np.int64).max
 FEW = 24
 MANY = 16  # rows that enter a top k one by one; more are cheaper to merge in one pass
-
-
-class Lists(NamedTuple):
-    """Rows of all partitions, partition by partition: those of ``key`` are ``[offset[key] : offset[key + 1]]``."""
-
-    offset: Ints
-    score: Floats
-    time: Ints
-    number: Ints
-
-
-class Closings(NamedTuple):
-    """Where each partition stands: windows up to ``closed`` are done, those up to ``frontier`` are to be closed now.
-
-    For count windows ``end`` and ``number`` list the windows that close and the object whose arrival closes each,
-    partition by partition as in :class:`Lists`; they are empty for time windows.
-    """
-
-    closed: Ints
-    frontier: Ints
-    offset: Ints
-    end: Ints
-    number: Ints
 
 
 class Work(NamedTuple):
@@ -343,7 +322,8 @@ def slide_lists(lists: Lists, rows: Lists, spec: Spec, closings: Closings, out: 
     offset = np.zeros(keys + 1, np.int64)
     capacity = lists.score.size + rows.score.size
     score, time, number = np.empty(capacity), np.empty(capacity, np.int64), np.empty(capacity, np.int64)
-    top, fresh, spare = _room(64), _room(64), _room(0)
+    kept = Lists(offset, score, time, number)
+    few, top, fresh, spare = _room(shortlist.OBJECTS), _room(64), _room(64), _room(0)
     size, best = np.zeros(8, np.int64), np.zeros(1)
     for key in range(keys):
         a, b = lists.offset[key], lists.offset[key + 1]
@@ -358,6 +338,15 @@ def slide_lists(lists: Lists, rows: Lists, spec: Spec, closings: Closings, out: 
             number[n : n + b - a] = lists.number[a:b]
             offset[key + 1] = n + b - a
             continue
+        if b - a + stop - lo <= shortlist.OBJECTS:
+            count = shortlist.join(few, lists, a, b, rows, lo, stop)
+            start, last = shortlist.windows(few, count, spec, end, frontier)
+            if last - start < shortlist.WINDOWS * spec.slide:
+                out = shortlist.close(out, few, count, top, spec, key, start, last, closings)
+                end = max(end, frontier // spec.slide * spec.slide + spec.slide)
+                first = present if closings.offset.size else end // spec.slide
+                offset[key + 1] = shortlist.save(few, count, spec, first, kept, n)
+                continue
         size[3] = size[7] = 0
         work = _head(Work(top, lists, fresh, spare, size, best), spec, a, b)
         while lo < stop:
@@ -373,6 +362,6 @@ def slide_lists(lists: Lists, rows: Lists, spec: Spec, closings: Closings, out: 
         if work.size[3] or work.size[6]:
             work = _merge(work, spec, first)
         top, fresh, spare = work.top, work.fresh, work.rest if size[7] else work.spare
-        offset[key + 1] = _save(work, spec, first, Lists(offset, score, time, number), n)
+        offset[key + 1] = _save(work, spec, first, kept, n)
     n = offset[keys]
     return Lists(offset, score[:n].copy(), time[:n].copy(), number[:n].copy()), out

@@ -10,6 +10,7 @@ from skyband.algorithm import FOREVER, NOTHING, Algorithm, Emission, Floats, Int
 from skyband.kernels import panes, supertopk
 from skyband.kernels.minimal import Spec, minimal, window_marks
 from skyband.kernels.output import roomy_output
+from skyband.kernels.rows import Closings, Lists
 from skyband.order import ranking
 from skyband.queries import Query
 
@@ -71,7 +72,7 @@ class MinTopk(Algorithm):
         closings, closed, newest = self._closings(rows, frontier)
         ripe, still_open = self._ripe(self._pruned(rows), closings)
         state = self.state
-        lists = supertopk.Lists(state.offset, state.score, state.time, state.number)
+        lists = Lists(state.offset, state.score, state.time, state.number)
         out = roomy_output(self._most(lists, ripe, closings, int(newest.max(initial=-FOREVER))))
         lists, out = supertopk.slide_lists(lists, ripe, self._spec, closings, out)
         self.state = State(*lists, *still_open, closed, newest)
@@ -182,13 +183,13 @@ class MinTopk(Algorithm):
         kept = panes.survivors(rows, self._keys, self.window.pane, self.query.k, self._ties)
         return _select(rows, kept)
 
-    def _closings(self, rows: Rows, frontier: int | Ints) -> tuple[supertopk.Closings, Ints, Ints]:
+    def _closings(self, rows: Rows, frontier: int | Ints) -> tuple[Closings, Ints, Ints]:
         """Which windows are due, and where every partition stands afterwards."""
         state = self.state
         if self.window.time:
             newest = np.maximum(state.newest, rows.time.max(initial=-FOREVER))
             due = np.maximum(state.closed, frontier)
-            return supertopk.Closings(state.closed, due, NOTHING, NOTHING, NOTHING), due, newest
+            return Closings(state.closed, due, NOTHING, NOTHING, NOTHING), due, newest
         newest = state.newest.copy()
         if isinstance(frontier, np.ndarray):
             return self._closings_by_number(rows, frontier, newest)
@@ -198,10 +199,10 @@ class MinTopk(Algorithm):
             key, end, number = panes.crossings(_columns(rows), newest, self.window.slide)
         order = np.argsort(key, kind="stable")
         offset = np.concatenate([[0], np.cumsum(np.bincount(key, minlength=self._keys))])
-        closings = supertopk.Closings(state.closed, newest + 1, offset, end[order], number[order])
+        closings = Closings(state.closed, newest + 1, offset, end[order], number[order])
         return closings, newest + 1, newest
 
-    def _closings_by_number(self, rows: Rows, frontier: Ints, newest: Ints) -> tuple[supertopk.Closings, Ints, Ints]:
+    def _closings_by_number(self, rows: Rows, frontier: Ints, newest: Ints) -> tuple[Closings, Ints, Ints]:
         """Rows of a sequence in any order, pruned already: windows close as far as all their numbers have come."""
         if rows.score.size:
             full = rows.spelled_out()
@@ -211,7 +212,7 @@ class MinTopk(Algorithm):
         offset = np.append(0, np.cumsum(slides))
         end = np.arange(offset[-1]) - np.repeat(offset[:-1], slides) + 1
         end = (end + np.repeat(self.state.closed // self.window.slide, slides)) * self.window.slide
-        return supertopk.Closings(self.state.closed, due, offset, end, end * 0), due, newest
+        return Closings(self.state.closed, due, offset, end, end * 0), due, newest
 
     def _crossings(self, rows: Rows, newest: Ints) -> tuple[Ints, Ints, Ints]:
         """:func:`panes.crossings` for one partition of consecutive numbers, by arithmetic."""
@@ -221,7 +222,7 @@ class MinTopk(Algorithm):
         place = end - 1 - rows.t0
         return np.zeros_like(end), end, rows.number[place] if rows.number.size else place + rows.n0
 
-    def _ripe(self, rows: panes.Columns, closings: supertopk.Closings) -> tuple[supertopk.Lists, panes.Columns]:
+    def _ripe(self, rows: panes.Columns, closings: Closings) -> tuple[Lists, panes.Columns]:
         """Joins the open rows; splits off those whose pane is closed now, as lists by partition."""
         state = self.state
         key = rows.key if rows.key.size else np.zeros(rows.score.size, np.int64)
@@ -236,9 +237,9 @@ class MinTopk(Algorithm):
         else:
             closed, still_open = _select(rows, ripe), _select(rows, ~ripe)
         offset = np.concatenate([[0], np.cumsum(np.bincount(closed.key, minlength=self._keys))])
-        return supertopk.Lists(offset, closed.score, closed.time, closed.number), still_open
+        return Lists(offset, closed.score, closed.time, closed.number), still_open
 
-    def _most(self, lists: supertopk.Lists, ripe: supertopk.Lists, closings: supertopk.Closings, newest: int) -> int:
+    def _most(self, lists: Lists, ripe: Lists, closings: Closings, newest: int) -> int:
         """Rows that will come out, about or at most: room that is not used costs nothing."""
         objects = lists.number.size + ripe.number.size
         if not objects:

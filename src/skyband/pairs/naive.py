@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from skyband.algorithm import Ints, Rows
+from skyband.algorithm import Ints, Rankings, Rows
 from skyband.kernels.pairs.answers import Queries, reach
 from skyband.kernels.pairs.band import Pairs
-from skyband.kernels.pairs.naive import arrive_naive
-from skyband.kernels.pairs.window import NEWEST, START, STOP
+from skyband.kernels.pairs.naive import arrive_naive, put_in_order, refill
+from skyband.kernels.pairs.window import FLOOR, NEWEST, START, STOP, expire
 from skyband.pairs.base import Batch, OverPairs
 from skyband.pairs.scase import SCase
 from skyband.pairs.state import State
@@ -18,12 +18,11 @@ class Naive(OverPairs):
     Sliding Windows* (TKDE 2014, section 7.1.2).
 
     Of each object the K best pairs with objects that came before it are kept, O(KN) pairs in all, sorted. When an
-    object expires, the list of every object that was paired with it is computed anew. For windows that move with
-    every arrival. A snapshot of a shorter window is computed from all objects in it.
+    object expires, the list of every object that was paired with it is computed anew. A snapshot of a shorter window,
+    or of a hopping one, is computed from all objects in it.
     """
 
     name = "naive"
-    serves = frozenset({"arrival"})
 
     def take_in(self, state: State, batch: Batch, first: int) -> tuple[State, int]:
         done = arrive_naive(state.window, state.band, state.stairs, state.answers, batch.log, batch.queries,
@@ -35,9 +34,23 @@ class Naive(OverPairs):
         room = objects * (objects if queries.strict else queries.K + 1)
         return super()._widened(state, max(0, room - state.size), queries)
 
+    def tidy(self, state: State) -> None:
+        put_in_order(state.band, state.size)
+
+    def _close(self, state: State, blocks: list[list[Rankings]], bound: int, closer: tuple[int, int, int]) -> None:
+        """Answer one window after the other: the lists are those of one window."""
+        last = min(bound, int(state.meta[NEWEST]) + self._spec.N)
+        while (end := int(state.ends[0])) <= last:
+            state.meta[FLOOR] = end - self._spec.N
+            expire(state.window)
+            refill(state.window, state.band, state.stairs, self._spec, self.program, self.kinds,
+                   self._scratch(int(state.meta[STOP] - state.meta[START])))  # fmt: skip
+            super()._close(state, blocks, end, closer)
+        super()._close(state, blocks, bound, closer)
+
     def standing(self, state: State, query: Query, k: int, last: int | None) -> tuple[int, Pairs, Ints]:
         start, end = self.present(state, query, last)
-        if last is None or last == query.window.extent:
+        if not self.window.hopping and last in (None, query.window.extent):
             return super().standing(state, query, k, last)
         other = SCase(query)
         other.fitted, other.program, other.kinds = self.fitted, self.program, self.kinds

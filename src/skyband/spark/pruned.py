@@ -123,8 +123,10 @@ class Pruned(Chunk):
     def _held(self, size: int) -> Rows:
         """The objects held, by number."""
         state = self.algorithm.state
-        place = np.argsort(np.append(state.number, state.open_number))
-        assert place.size == size
+        number = np.append(state.number, state.open_number)
+        assert number.size == size  # so the numbers are 0, 1, …, in some order
+        place = np.empty(size, np.int64)
+        place[number] = np.arange(size)
         listed = np.repeat(np.arange(state.offset.size - 1), np.diff(state.offset))
         score, time = np.append(state.score, state.open_score), np.append(state.time, state.open_time)
         return Rows(score[place], time[place], np.append(listed, state.open_key)[place])

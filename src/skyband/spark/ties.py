@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skyband.algorithm import Floats, Ints
+from skyband.kernels.sorting import tied
 
 
 def in_order(table: pa.Table, *by: NDArray[np.int64] | NDArray[np.float64]) -> Ints:
@@ -30,11 +31,9 @@ def number(table: pa.Table, key: Ints, score: Floats, time: Ints, tie: Ints) -> 
     Rows that tie with none keep their place: mostly that is all of them.
     """
     order = np.arange(score.size)
-    ascending = np.sort(score)
-    repeated = ascending[1:][ascending[1:] == ascending[:-1]]
-    if not repeated.size:
+    among = np.flatnonzero(tied(key, score, time))
+    if not among.size:
         return order
-    among = np.flatnonzero(np.isin(score, repeated))
     by = [column[among] for column in (tie, time, score, key) if column.size]
     turn = in_order(table.take(pa.array(among)), *by)
     new_group = np.zeros(turn.size, np.int64)

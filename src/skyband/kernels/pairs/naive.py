@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from skyband.kernels.jit import inner, outer
 from skyband.kernels.pairs.answers import Answers, Log, Queries, renew
-from skyband.kernels.pairs.band import Pairs, Stairs, copy, merge, sort
+from skyband.kernels.pairs.band import Pairs, Stairs, copy, merge, pair_at, precedes, sort
 from skyband.kernels.pairs.program import Program
 from skyband.kernels.pairs.scan import Bar, Newcomer, Scratch, scan
 from skyband.kernels.pairs.scase import step_on
@@ -83,12 +83,54 @@ def drop_expired(band: Pairs, size: int, floor: int) -> tuple[int, Ints]:
     return kept, np.unique(lists[: size - kept])
 
 
+@inner
+def relist(window: Window, band: Pairs, queries: Queries, program: Program, kinds: Ints, bar: Bar,
+           scratch: Scratch) -> tuple[Pairs, int]:  # fmt: skip
+    """Take the lists that an expired pair was in out of S, and compute them anew; there is room for one more list."""
+    meta = window.meta
+    meta[SIZE], short = drop_expired(band, meta[SIZE], meta[FLOOR])
+    if short.size > 0:
+        meta[SIZE] = without(band, meta[SIZE], short)
+    most_pairs = (short.size + 1) * (meta[STOP] - meta[START] + 1 if queries.strict else queries.K)
+    listed, size = room_for(most_pairs), 0
+    for at in range(meta[START], meta[STOP] if short.size > 0 else meta[START]):
+        number = window.number[at]
+        place = np.searchsorted(short, number)
+        if place < short.size and short[place] == number:
+            again = Newcomer(window.time[at], number, window.values[:, at].copy(), window.colours[:, at].copy(), at)
+            scan(window, program, kinds, again, bar, scratch)
+            size = list_best(scratch, number, queries.K, queries.strict, listed, size)
+    return listed, size
+
+
+@outer
+def refill(window: Window, band: Pairs, stairs: Stairs, queries: Queries, program: Program, kinds: Ints,
+           scratch: Scratch) -> None:  # fmt: skip
+    """Make all lists complete after objects have left."""
+    listed, size = relist(window, band, queries, program, kinds, Bar(stairs, 0, queries.strict), scratch)
+    sort(listed, size, room_for(size))
+    merge(band, window.meta[SIZE], listed, size)
+    window.meta[SIZE] += size
+
+
+@outer
+def put_in_order(band: Pairs, size: int) -> None:
+    """Rank S, if it is not ranked."""
+    for j in range(1, size):
+        if precedes(pair_at(band, j), pair_at(band, j - 1)):
+            sort(band, size, room_for(size))
+            return
+
+
 @outer
 def arrive_naive(
     window: Window, band: Pairs, stairs: Stairs, answers: Answers, log: Log, queries: Queries, program: Program,
     kinds: Ints, objects: Objects, first: int, moves: bool, scratch: Scratch,
 ) -> int:  # fmt: skip
-    """As :func:`skyband.kernels.pairs.scase.arrive`; there must be room in S for all lists."""
+    """As :func:`skyband.kernels.pairs.scase.arrive`; there must be room in S for all lists.
+
+    Where no answers are kept, S is not ranked.
+    """
     meta, bar = window.meta, Bar(stairs, 0, queries.strict)
     most = log.score.size - 2 * answers.score.size
     for i in range(first, objects.time.size):
@@ -97,22 +139,16 @@ def arrive_naive(
         time = objects.time[i]
         if not step_on(window, queries, time, moves):
             continue
-        meta[SIZE], short = drop_expired(band, meta[SIZE], meta[FLOOR])
-        if short.size > 0:
-            meta[SIZE] = without(band, meta[SIZE], short)
-        most_pairs = (short.size + 1) * (meta[STOP] - meta[START] + 1 if queries.strict else queries.K)
-        listed, size = room_for(most_pairs), 0
-        for at in range(meta[START], meta[STOP] if short.size > 0 else meta[START]):
-            number = window.number[at]
-            place = np.searchsorted(short, number)
-            if place < short.size and short[place] == number:
-                again = Newcomer(window.time[at], number, window.values[:, at].copy(), window.colours[:, at].copy(), at)
-                scan(window, program, kinds, again, bar, scratch)
-                size = list_best(scratch, number, queries.K, queries.strict, listed, size)
+        listed, size = relist(window, band, queries, program, kinds, bar, scratch)
         new = Newcomer(time, objects.number[i], objects.values[i], objects.colours[i], place_of(window, time))
         scan(window, program, kinds, new, bar, scratch)
         enter(window, new.at, objects, i)
         size = list_best(scratch, new.number, queries.K, queries.strict, listed, size)
+        if queries.k.size == 0:
+            for j in range(size):
+                copy(listed, j, band, meta[SIZE] + j)
+            meta[SIZE] += size
+            continue
         sort(listed, size, room_for(size))
         merge(band, meta[SIZE], listed, size)
         meta[SIZE] += size
