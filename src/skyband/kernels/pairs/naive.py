@@ -15,9 +15,9 @@ Ints = NDArray[np.int64]
 
 
 @inner
-def owner(pairs: Pairs, i: int) -> int:
-    """Whose list a pair is in: that of the object which came last."""
-    return int(max(pairs.older[i], pairs.newer[i] >> 1))
+def owner(pairs: Pairs, i: int, moves: bool) -> int:
+    """Whose list a pair is in: that of the object taken in last. Where the window does not move, that is the newer."""
+    return int(max(pairs.older[i], pairs.newer[i] >> 1) if moves else pairs.newer[i] >> 1)
 
 
 @inner
@@ -32,11 +32,12 @@ def not_below(found: Pairs, size: int, least: float) -> int:
 
 
 @inner
-def list_best(scratch: Scratch, number: int, K: int, strict: bool, listed: Pairs, size: int) -> int:
+def list_best(scratch: Scratch, number: int, queries: Queries, moves: bool, listed: Pairs, size: int) -> int:
     """Add the K best of the pairs found, with objects that came before, to a list of lists; returns its size."""
+    K, strict = queries.K, queries.strict
     found, count = scratch.found, 0
     for j in range(scratch.done[0]):
-        if min(found.older[j], found.newer[j] >> 1) < number == owner(found, j):
+        if owner(found, j, moves) == number and found.older[j] != found.newer[j] >> 1:  # not with itself
             copy(found, j, found, count)
             count += 1
     if count > K:
@@ -51,11 +52,11 @@ def list_best(scratch: Scratch, number: int, K: int, strict: bool, listed: Pairs
 
 
 @inner
-def without(band: Pairs, size: int, lists: Ints) -> int:
+def without(band: Pairs, size: int, lists: Ints, moves: bool) -> int:
     """Drop the lists of some objects, whose numbers ascend, from S."""
     kept = 0
     for j in range(size):
-        number = owner(band, j)
+        number = owner(band, j, moves)
         at = np.searchsorted(lists, number)
         if at == lists.size or lists[at] != number:
             copy(band, j, band, kept)
@@ -70,7 +71,7 @@ def room_for(pairs: int) -> Pairs:
 
 
 @inner
-def drop_expired(band: Pairs, size: int, floor: int) -> tuple[int, Ints]:
+def drop_expired(band: Pairs, size: int, floor: int, moves: bool) -> tuple[int, Ints]:
     """Drop the pairs that have expired; returns whose lists they were in."""
     lists = np.empty(size, np.int64)
     kept = 0
@@ -79,18 +80,18 @@ def drop_expired(band: Pairs, size: int, floor: int) -> tuple[int, Ints]:
             copy(band, j, band, kept)
             kept += 1
         else:
-            lists[j - kept] = owner(band, j)
+            lists[j - kept] = owner(band, j, moves)
     return kept, np.unique(lists[: size - kept])
 
 
 @inner
 def relist(window: Window, band: Pairs, queries: Queries, program: Program, kinds: Ints, bar: Bar,
-           scratch: Scratch) -> tuple[Pairs, int]:  # fmt: skip
+           moves: bool, scratch: Scratch) -> tuple[Pairs, int]:  # fmt: skip
     """Take the lists that an expired pair was in out of S, and compute them anew; there is room for one more list."""
     meta = window.meta
-    meta[SIZE], short = drop_expired(band, meta[SIZE], meta[FLOOR])
+    meta[SIZE], short = drop_expired(band, meta[SIZE], meta[FLOOR], moves)
     if short.size > 0:
-        meta[SIZE] = without(band, meta[SIZE], short)
+        meta[SIZE] = without(band, meta[SIZE], short, moves)
     most_pairs = (short.size + 1) * (meta[STOP] - meta[START] + 1 if queries.strict else queries.K)
     listed, size = room_for(most_pairs), 0
     for at in range(meta[START], meta[STOP] if short.size > 0 else meta[START]):
@@ -99,15 +100,15 @@ def relist(window: Window, band: Pairs, queries: Queries, program: Program, kind
         if place < short.size and short[place] == number:
             again = Newcomer(window.time[at], number, window.values[:, at].copy(), window.colours[:, at].copy(), at)
             scan(window, program, kinds, again, bar, scratch)
-            size = list_best(scratch, number, queries.K, queries.strict, listed, size)
+            size = list_best(scratch, number, queries, moves, listed, size)
     return listed, size
 
 
 @outer
 def refill(window: Window, band: Pairs, stairs: Stairs, queries: Queries, program: Program, kinds: Ints,
            scratch: Scratch) -> None:  # fmt: skip
-    """Make all lists complete after objects have left."""
-    listed, size = relist(window, band, queries, program, kinds, Bar(stairs, 0, queries.strict), scratch)
+    """Make all lists complete after objects have left a window that does not move with each object."""
+    listed, size = relist(window, band, queries, program, kinds, Bar(stairs, 0, queries.strict), False, scratch)
     sort(listed, size, room_for(size))
     merge(band, window.meta[SIZE], listed, size)
     window.meta[SIZE] += size
@@ -139,11 +140,11 @@ def arrive_naive(
         time = objects.time[i]
         if not step_on(window, queries, time, moves):
             continue
-        listed, size = relist(window, band, queries, program, kinds, bar, scratch)
+        listed, size = relist(window, band, queries, program, kinds, bar, moves, scratch)
         new = Newcomer(time, objects.number[i], objects.values[i], objects.colours[i], place_of(window, time))
         scan(window, program, kinds, new, bar, scratch)
         enter(window, new.at, objects, i)
-        size = list_best(scratch, new.number, queries.K, queries.strict, listed, size)
+        size = list_best(scratch, new.number, queries, moves, listed, size)
         if queries.k.size == 0:
             for j in range(size):
                 copy(listed, j, band, meta[SIZE] + j)
