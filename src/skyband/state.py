@@ -1,8 +1,9 @@
 """State as bytes: a versioned header, a fingerprint of the query, and plain arrays. Nothing is ever pickled.
 
 Layout: magic (8 bytes) | version (u32) | length of the header (u32) | CRC-32 of all that follows (u32) | header
-(JSON) | the arrays, one after the other. The header says for each array its name, dtype and length, and holds
-``meta``, a small JSON object. Reading never executes anything, and a changed byte anywhere is refused.
+(JSON) | the arrays, one after the other. The header says for each array its name, dtype and length and how it is
+written (:mod:`skyband.encoding`), and holds ``meta``, a small JSON object. Reading never executes anything, and a
+changed byte anywhere is refused.
 """
 
 import hashlib
@@ -12,9 +13,9 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from skyband.encoding import decode, encode
 from skyband.errors import StateError
 
 MAGIC = b"skyband\0"
@@ -26,10 +27,9 @@ Arrays = Mapping[str, NDArray[Any]]
 
 def pack(meta: Mapping[str, Any], arrays: Arrays) -> bytes:
     """One blob of ``meta`` (JSON values) and one-dimensional arrays."""
-    header = json.dumps(
-        {"meta": meta, "arrays": [[name, array.dtype.str, array.size] for name, array in arrays.items()]}
-    ).encode()
-    parts = [header, *(np.ascontiguousarray(array).tobytes() for array in arrays.values())]
+    written = list(encode(arrays))
+    header = json.dumps({"meta": meta, "arrays": [note for note, _ in written]}).encode()
+    parts = [header, *(data for _, data in written)]
     checksum = 0
     for part in parts:
         checksum = zlib.crc32(part, checksum)
@@ -51,11 +51,7 @@ def unpack(blob: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header = json.loads(bytes(body[:length]))
     except ValueError:  # the length of the header is the one field outside the checksum
         raise StateError("the saved state is damaged: its header cannot be read") from None
-    arrays, offset = {}, length
-    for name, dtype, size in header["arrays"]:
-        arrays[name] = np.frombuffer(body, dtype, size, offset).copy()
-        offset += arrays[name].nbytes
-    return header["meta"], arrays
+    return header["meta"], decode(header["arrays"], body[length:])
 
 
 def fingerprint(spec: Mapping[str, Any]) -> str:

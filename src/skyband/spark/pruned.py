@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from skyband import state
 from skyband.algorithm import FOREVER, NOTHING, Ints, Rankings, Rows
+from skyband.kernels.sorting import tied
 from skyband.keys import Keys
 from skyband.layout import Written
 from skyband.objects.mintopk import MinTopk
@@ -15,7 +16,10 @@ from skyband.spark.job import SCORE, TIE, TIME, Job
 from skyband.spark.pack import integers, numbers
 from skyband.spark.sequence import Sequence
 from skyband.spark.ties import number
-from skyband.store import table_from_bytes, table_to_bytes
+from skyband.store import table_from_arrays, table_to_arrays
+
+# Arrays of MinTopk that are saved as they are; its scores and times are saved in the order of the columns.
+AS_THEY_ARE = ("number", "open_key", "open_number", "closed", "newest")
 
 
 class Pruned(Chunk):
@@ -54,20 +58,31 @@ class Pruned(Chunk):
         return self.algorithm.candidates
 
     def save(self) -> bytes:
-        arrays: Arrays = {f"algorithm.{n}": a for n, a in self.algorithm.arrays()}
-        arrays |= {"table": table_to_bytes(self.table)}
-        arrays |= {"keys": table_to_bytes(self.keys.rows)} if self.keys is not None else {}
+        # Scores and times by number, as the columns are: mostly they are a column too, and then are written once.
+        lists, held = self.algorithm.state, self._held()
+        arrays: Arrays = {name: getattr(lists, name) for name in AS_THEY_ARE}
+        arrays |= {"size": np.diff(lists.offset), "score": held.score, "time": held.time}
+        arrays |= table_to_arrays(self.table.drop_columns(list(self.query.partition_by)), "table")
+        arrays |= table_to_arrays(self.keys.rows, "keys") if self.keys is not None else {}
         arrays |= {f"sequence.{n}": a for n, a in self.sequence.arrays().items()} if self.sequence else {}
         return state.pack({}, arrays)
 
     def restore(self, meta: dict[str, Any], arrays: Arrays, former: Job) -> None:
         self.former = former
-        self.algorithm.restore(_under("algorithm.", arrays))
-        self.table = table_from_bytes(arrays["table"])
+        score, time, number, still_open = (arrays[name] for name in ("score", "time", "number", "open_number"))
+        own = {name: arrays[name] for name in AS_THEY_ARE}
+        own |= {"offset": np.append(0, np.cumsum(arrays["size"])), "score": score[number], "time": time[number],
+                "open_score": score[still_open], "open_time": time[still_open]}  # fmt: skip
+        self.algorithm.restore(own)
+        table = table_from_arrays(arrays, "table")
         if self.keys is not None:
-            self.keys = Keys(table_from_bytes(arrays["keys"]))
+            self.keys = Keys(table_from_arrays(arrays, "keys"))
+            key = self.keys.rows.take(pa.array(self._held().key))
+            for name in key.column_names:
+                table = table.append_column(key.schema.field(name), key.column(name))
+        self.table = table.select(self.table.column_names)
         if self.sequence is not None:
-            self.sequence.restore(_under("sequence.", arrays))
+            self.sequence.restore({name.removeprefix("sequence."): array for name, array in arrays.items()})
 
     def _closed(self, arrived: Arrived) -> tuple[int | Ints, int | Ints]:
         """Where rows were too late before this batch, and up to where windows close with it."""
@@ -108,7 +123,7 @@ class Pruned(Chunk):
         """Adds the columns of new rows to those held; afterwards the numbers of all are in the order of ties."""
         held = self.table.num_rows
         both = pa.concat_tables([self.table, table.select(self.table.column_names)])
-        old = self._held(held)
+        old = self._held()
         key = np.append(old.key, rows.key) if rows.key.size else NOTHING
         order = number(both, key, np.append(old.score, rows.score), np.append(old.time, rows.time),
                        integers(both, TIE))  # fmt: skip
@@ -120,14 +135,13 @@ class Pruned(Chunk):
         self.table = both
         return place[held:]
 
-    def _held(self, size: int) -> Rows:
-        """The objects held, by number."""
+    def _held(self) -> Rows:
+        """The objects held, by number: 0, 1, …"""
         state = self.algorithm.state
         number = np.append(state.number, state.open_number)
-        assert number.size == size  # so the numbers are 0, 1, …, in some order
-        place = np.empty(size, np.int64)
-        place[number] = np.arange(size)
         listed = np.repeat(np.arange(state.offset.size - 1), np.diff(state.offset))
+        place = np.empty(number.size, np.int64)
+        place[number] = np.arange(number.size)
         score, time = np.append(state.score, state.open_score), np.append(state.time, state.open_time)
         return Rows(score[place], time[place], np.append(listed, state.open_key)[place])
 
@@ -142,20 +156,22 @@ class Pruned(Chunk):
         return latest(event, columns, self.keys, touched, self.prepared.layout, self.former.query.k)
 
     def _forget(self) -> None:
-        """Drops the columns of objects that are not held any more, and partitions that have none."""
-        held = self.algorithm.held()
-        if held.size < self.table.num_rows:
-            place = np.zeros(self.table.num_rows, np.int64)
-            place[held] = np.arange(held.size)
-            self.table = self.table.take(pa.array(held))
-            self.algorithm.renumber(place)
-        self.table = self.table.combine_chunks()
+        """Drops the columns of objects that are not held any more, and partitions that have none.
+
+        Numbers are then as the objects lie, which takes the fewest bytes to write down. In the lists those that tie
+        lie newest first, so there the last object has the first number.
+        """
+        lists = self.algorithm.state
+        still_open = lists.open_number
+        if tied(lists.open_key, lists.open_score, lists.open_time).any():
+            still_open = np.sort(still_open)
+        order = np.append(lists.number[::-1], still_open)
+        place = np.zeros(self.table.num_rows, np.int64)
+        place[order] = np.arange(order.size)
+        self.table = self.table.take(pa.array(order)).combine_chunks()
+        self.algorithm.renumber(place)
         if self.keys is not None and self.window.time and len(self.keys) > 64:
             alive = self.algorithm.keys()
             if len(self.keys) > 2 * alive.size:
                 self.keys, code = self.keys.only(alive)
                 self.algorithm.rekey(code)
-
-
-def _under(prefix: str, arrays: Arrays) -> Arrays:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
