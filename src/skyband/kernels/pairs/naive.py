@@ -21,9 +21,9 @@ def owner(pairs: Pairs, i: int, moves: bool) -> int:
 
 
 @inner
-def not_below(found: Pairs, size: int, least: float) -> int:
-    """Keep the pairs with such a score or a better one."""
-    kept = 0
+def not_below(found: Pairs, size: int, K: int, among: int) -> int:
+    """Keep the pairs that are not worse than the K-th best of the first ``among`` of them."""
+    least, kept = np.partition(found.score[:among], among - K)[among - K], 0
     for j in range(size):
         if found.score[j] >= least:
             copy(found, j, found, kept)
@@ -40,8 +40,10 @@ def list_best(scratch: Scratch, number: int, queries: Queries, moves: bool, list
         if owner(found, j, moves) == number and found.older[j] != found.newer[j] >> 1:  # not with itself
             copy(found, j, found, count)
             count += 1
+    if count > 16 * K:  # a few of them tell that most are not among the best
+        count = not_below(found, count, K, 8 * K)
     if count > K:
-        count = not_below(found, count, np.partition(found.score[:count], count - K)[count - K])
+        count = not_below(found, count, K, count)
     sort(found, count, scratch.spare)
     kept = min(count, K)
     while strict and 0 < kept < count and found.score[kept] == found.score[kept - 1]:
@@ -72,16 +74,20 @@ def room_for(pairs: int) -> Pairs:
 
 @inner
 def drop_expired(band: Pairs, size: int, floor: int, moves: bool) -> tuple[int, Ints]:
-    """Drop the pairs that have expired; returns whose lists they were in."""
-    lists = np.empty(size, np.int64)
-    kept = 0
+    """Drop the pairs that have expired; returns how many are left, and whose lists the others were in."""
+    expired = kept = 0
+    for j in range(size):
+        expired += band.time[j] < floor
+    lists = np.empty(expired, np.int64)
+    if expired == 0:
+        return size, lists
     for j in range(size):
         if band.time[j] >= floor:
             copy(band, j, band, kept)
             kept += 1
         else:
             lists[j - kept] = owner(band, j, moves)
-    return kept, np.unique(lists[: size - kept])
+    return kept, np.unique(lists)
 
 
 @inner

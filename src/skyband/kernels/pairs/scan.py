@@ -161,7 +161,7 @@ def offer(window: Window, kinds: Ints, new: Newcomer, bar: Bar, scratch: Scratch
         if not score[i] >= least:
             continue
         other = scratch.place[i] if at < 0 else at + i
-        if at >= 0 and not fits(window.colours, kinds, new.colours, other):
+        if kinds.size > 0 and at >= 0 and not fits(window.colours, kinds, new.colours, other):
             continue
         if other >= new.at:
             of = (score[i], new.time, new.number, time[other], 2 * window.number[other] + scratch.swapped[i])
@@ -169,7 +169,7 @@ def offer(window: Window, kinds: Ints, new: Newcomer, bar: Bar, scratch: Scratch
             of = (score[i], time[other], window.number[other], new.time, 2 * new.number + scratch.swapped[i])
         while step > 0 and stairs.corner[step - 1] >= of[1]:
             step -= 1
-        if not shielded(stairs, step, bar.steps, of, bar.strict):
+        if step == bar.steps or not shielded(stairs, step, bar.steps, of, bar.strict):
             m = scratch.done[0]
             found.score[m], found.time[m], found.older[m], found.late[m], found.newer[m] = of
             scratch.done[0] = m + 1
