@@ -26,6 +26,8 @@ ARRAYS = {
     "odd": np.array([np.nan, -0.0, 0.0, np.inf]),
     "flags": np.array([True, False, True]),
     "bytes": np.frombuffer(b"abc", np.uint8),
+    "ranks": np.tile(np.arange(5, dtype=np.int32), 200),
+    "short": np.array([np.iinfo(np.int32).max, np.iinfo(np.int32).min], np.int32),
     "unsigned": np.array([1, (1 << 64) - 1], np.uint64),
 }
 
@@ -66,6 +68,7 @@ def test_tables_come_back_as_they_were():
         "rest": [None, "b", "c"], "0": [1, 2, 3], "ts": pa.array([3, 2, 1], pa.timestamp("us", "Europe/Berlin")),
         "x": [1.5, float("nan"), -0.0], "y": [1.0, None, 2.0], "nested": [[1], [], None], "flag": [True, False, None],
         "span": pa.array([1, 2, 3], pa.duration("ns")), "small": pa.array([1, 2, 3], pa.int8()),
+        "rank": pa.array([1, 2, 1], pa.int32()),
     })  # fmt: skip
     for rows in (table, table.slice(1), table.slice(0, 0), pa.concat_tables([table.slice(1), table])):
         blob = state.pack({}, {**table_to_arrays(rows, "a"), **table_to_arrays(rows.select(["x"]), "b")})

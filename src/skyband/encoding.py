@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+FEW = 64  # an array as short is not compared with others,
+TRIES = 8  # and any other with no more than so many
 Note = list[Any]
 """What the header says of an array: name, dtype, size, and then how it was written:
 ``"plain"``; ``"same"``, the name of another; ``"even"``, the first and the step; ``"narrow"``, a base and the dtype of
@@ -15,11 +17,12 @@ what is to be added to it."""
 
 def encode(arrays: Mapping[str, Array]) -> Iterator[tuple[Note, bytes]]:
     """A note and the bytes of each one-dimensional array."""
-    seen: dict[str, Array] = {}
+    seen: dict[int, list[tuple[str, Array]]] = {}  # by size
     for name, array in arrays.items():
         array = np.ascontiguousarray(array)
-        how, data = _encoded(array, seen)
-        seen[name] = array
+        alike = seen.setdefault(array.size, []) if array.itemsize == 8 and array.size > FEW else []
+        how, data = _encoded(array, alike[-TRIES:])
+        alike.append((name, array))
         yield [name, array.dtype.str, array.size, *how], data
 
 
@@ -43,19 +46,17 @@ def decode(notes: list[Note], data: memoryview) -> dict[str, Array]:
     return arrays
 
 
-def _encoded(array: Array, seen: Mapping[str, Array]) -> tuple[Note, bytes]:
-    if array.itemsize == 8 and array.size > 1:
-        bits = array.view(np.int64)
-        for name, other in seen.items():
-            if other.size == array.size and other.itemsize == 8 and _equal(bits, other.view(np.int64)):
-                return ["same", name], b""
-    if array.dtype == np.int64 and array.size > 1:
+def _encoded(array: Array, alike: list[tuple[str, Array]]) -> tuple[Note, bytes]:
+    for name, other in alike:
+        if _equal(array.view(np.int64), other.view(np.int64)):
+            return ["same", name], b""
+    if array.dtype in (np.int64, np.int32) and array.size > 1:
         step = int(array[1]) - int(array[0])
-        if abs(step) < 1 << 32 and _equal(array[1:] - array[:-1], np.broadcast_to(np.int64(step), array.size - 1)):
+        if abs(step) < 1 << 31 and _equal(np.diff(array), np.broadcast_to(array.dtype.type(step), array.size - 1)):
             return ["even", int(array[0]), step], b""
         low, high = int(array.min()), int(array.max())
         for dtype in (np.uint8, np.uint16, np.uint32):
-            if high - low <= np.iinfo(dtype).max:
+            if np.dtype(dtype).itemsize < array.itemsize and high - low <= np.iinfo(dtype).max:
                 return ["narrow", low, np.dtype(dtype).str], (array - low).astype(dtype).tobytes()
     return ["plain"], array.tobytes()
 

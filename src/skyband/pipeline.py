@@ -14,7 +14,7 @@ from skyband.keys import Keys
 from skyband.layout import Layout, Written, beside
 from skyband.plan import Plan
 from skyband.queries import Query
-from skyband.store import RowStore, table_from_bytes, table_to_bytes
+from skyband.store import RowStore, table_from_arrays, table_from_bytes, table_to_arrays, table_to_bytes
 from skyband.windows import spell
 
 
@@ -87,10 +87,10 @@ class Pipeline:
         if intake.schema is not None and self.store is not None:
             arrays["schema"] = table_to_bytes(intake.schema.empty_table())
             arrays["store.number"] = self.store.number
-            arrays["store.table"] = table_to_bytes(self.store.table)
+            arrays |= table_to_arrays(self.store.table, "store.table")
             arrays |= {"keys": table_to_bytes(intake.keys.rows)} if intake.keys is not None else {}
             arrays |= {f"tags.{i}": table_to_bytes(keys.rows) for i, keys in enumerate(intake.tags)}
-            arrays |= {"held": table_to_bytes(intake.held)} if intake.held is not None else {}
+            arrays |= table_to_arrays(intake.held, "held") if intake.held is not None else {}
         return meta, arrays
 
     def restore(self, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
@@ -103,12 +103,12 @@ class Pipeline:
         intake.counts, intake.highest = arrays["intake.counts"], arrays["intake.highest"]
         if "schema" in arrays:
             self._begin(table_from_bytes(arrays["schema"]).schema)
-            self.store = RowStore(table_from_bytes(arrays["store.table"]), arrays["store.number"])
+            self.store = RowStore(table_from_arrays(arrays, "store.table"), arrays["store.number"])
             if "keys" in arrays:
                 intake.keys = Keys(table_from_bytes(arrays["keys"]))
             intake.tags = tuple(Keys(table_from_bytes(arrays[f"tags.{i}"])) for i in range(len(intake.tags)))
-            if "held" in arrays:
-                intake.held = table_from_bytes(arrays["held"])
+            if "held.schema" in arrays:
+                intake.held = table_from_arrays(arrays, "held")
 
     def _advance(self, ready: Ready) -> list[pa.Table]:
         assert self.store is not None

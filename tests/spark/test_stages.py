@@ -13,6 +13,7 @@ from skyband.scoring import compile_condition, compile_order
 from skyband.spark.job import Job, prepare, shard_names
 from skyband.spark.operator import MemoryPieces
 from skyband.spark.pack import PACKED, Packer
+from skyband.spark.parcel import unpacked
 from skyband.spark.shard import Packet, merge
 
 SECOND = 1_000_000
@@ -67,7 +68,7 @@ class Stages:
             mine = [Packet(**{n: p[n] for n in Packet._fields}) for p in packets if p["shard"] == shard]
             for row in merge(self.job, mine, store, ended):
                 if "data" in row:
-                    answer.append(pa.ipc.open_stream(row["data"]).read_all())
+                    answer.append(unpacked(row["data"]))
                 else:
                     self.held = row["candidates"]
                     for name in self.counts:

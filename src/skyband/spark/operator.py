@@ -12,6 +12,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from skyband.spark.job import TIE, TIME, Job, prepare
+from skyband.spark.parcel import unpacked
 from skyband.spark.rounds import summed
 from skyband.spark.shard import Packet, Pieces, Step, merge
 from skyband.spark.spread import gathered
@@ -131,7 +132,7 @@ def unpacker(jobs: tuple[Job, ...], several: bool) -> Callable[[Iterable[pa.Reco
         told: dict[Job, list[pa.Table]] = {}  # by the cells of rankings that are spread
         for batch in batches:
             for shard, data in zip(batch["shard"].to_pylist(), batch["data"].to_pylist(), strict=True):
-                job, table = job_of(jobs, shard), pa.ipc.open_stream(data).read_all()
+                job, table = job_of(jobs, shard), unpacked(data)
                 if job.spread:
                     told.setdefault(job, []).append(table)
                 else:

@@ -18,8 +18,8 @@ from skyband.kernels import panes
 from skyband.kernels.intake import count_nan
 from skyband.keys import Keys
 from skyband.spark.job import SCORE, TIE, TIME, Job, prepare
+from skyband.spark.parcel import packed
 from skyband.spark.partial import sums
-from skyband.store import table_to_bytes
 
 PACKED = pa.schema({
     "shard": pa.int32(),
@@ -140,7 +140,7 @@ class Packer:
                 "newest": self.newest,
             }
             if i == 0:
-                counts = _packed(_total(self.counts, ["pane"])) if self.counts else None
+                counts = packed(_total(self.counts, ["pane"])) if self.counts else None
                 packet |= {"seen": self.seen if self.counting else 0, "invalid": self.invalid, "counts": counts,
                            "ms": 1e3 * (self.spent + clock.perf_counter() - start)}  # fmt: skip
             yield packet
@@ -228,7 +228,7 @@ class Packer:
             counts = _split(_total(self.counts, names), self.job.part)
             self.counts = []
         for part in sorted(rows.keys() | counts.keys()):
-            sides = {name: _packed(side[part]) for name, side in (("data", rows), ("counts", counts)) if part in side}
+            sides = {name: packed(side[part]) for name, side in (("data", rows), ("counts", counts)) if part in side}
             for shard, chunk in self.job.places(part):
                 yield {**_NO_COUNTS, "shard": shard, "chunk": chunk, "order": self.order, **sides}
         self.kept, self.rows = [], 0
@@ -297,7 +297,3 @@ def _split(table: pa.Table, part: str | None, keep: bool = False) -> dict[int, p
     table = table.take(pa.array(order))
     bounds = [0, *cuts.tolist(), order.size]
     return {int(piece[order[a]]): table.slice(a, b - a) for a, b in pairwise(bounds)}
-
-
-def _packed(table: pa.Table) -> bytes:
-    return table_to_bytes(table).tobytes()

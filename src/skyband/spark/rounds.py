@@ -19,11 +19,11 @@ from skyband.algorithm import FOREVER, Floats, Ints
 from skyband.dominating.points import dominated, k_skyband
 from skyband.spark.job import TIE, TIME, Job, prepare
 from skyband.spark.pack import integers
+from skyband.spark.parcel import packed, unpacked
 from skyband.spark.shard import COUNTS, Packet, Pieces, Step, by_chunk
 from skyband.spark.spread import END, GOODNESS
 from skyband.spark.takeover import former
 from skyband.spark.ties import in_order
-from skyband.store import table_from_bytes, table_to_bytes
 from skyband.windows import Window
 
 # What the first round sends to the second: points (no end) to its own shard, proposals to all of them, and its counts.
@@ -62,10 +62,10 @@ class Panes:
         return {"candidates": rows, "bytes": size}
 
     def rows(self, pane: int) -> pa.Table:
-        return table_from_bytes(np.frombuffer(self.store.get(pane), np.uint8))
+        return unpacked(self.store.get(pane))
 
     def put(self, pane: int, rows: pa.Table) -> None:
-        blob = table_to_bytes(rows.combine_chunks()).tobytes()
+        blob = packed(rows)
         self.store.put(pane, blob)
         self.sizes[pane] = rows.num_rows, len(blob)
 
@@ -97,7 +97,7 @@ def propose(job: Job, packets: list[Packet], store: Pieces, shard: int, ended: b
     rows, late = _on_time(job, packets, before - (window.late or 0))
     panes.add(rows)
     if rows.num_rows:
-        yield {"shard": shard, "source": shard, "data": _packed(_points(job, rows))}
+        yield {"shard": shard, "source": shard, "data": packed(_points(job, rows))}
     closed, watermark = _watermark(window, before), FOREVER if ended else _watermark(window, panes.newest)
     best: dict[int, pa.Table] = {}  # the k-skyband of each pane that closes with this batch, or closed before
     for end in _ends(window, panes.sizes, closed, watermark):
@@ -106,7 +106,7 @@ def propose(job: Job, packets: list[Packet], store: Pieces, shard: int, ended: b
                 best[pane] = _skyband(job, panes.rows(pane))
         proposed = _skyband(job, pa.concat_tables([best[pane] for pane in panes.window(end)]))
         for other in job.shards:
-            yield {"shard": other, "source": shard, "end": end, "data": _packed(proposed)}
+            yield {"shard": other, "source": shard, "end": end, "data": packed(proposed)}
     for pane, skyband in best.items():
         if skyband.num_rows < panes.sizes[pane][0]:
             panes.put(pane, skyband)
@@ -128,11 +128,11 @@ def count(job: Job, rows: list[dict[str, Any]], store: Pieces, shard: int, ended
     panes.newest = max([panes.newest, *(row["newest"] for row in rows if row["newest"] is not None)])
     for row in rows:
         if row["end"] is None and row["data"] is not None:
-            panes.add(_unpacked(row["data"]))
+            panes.add(unpacked(row["data"]))
     read: dict[int, Floats] = {}  # the points of the panes of the present window
     proposals = [(row["end"], row["source"], row["data"]) for row in rows if row["end"] is not None]
     for end, source, data in sorted(proposals, key=itemgetter(0, 1)):
-        table = _unpacked(data)
+        table = unpacked(data)
         read = {pane: read[pane] if pane in read else _matrix(panes.rows(pane)) for pane in panes.window(end)}
         points = _measured(job, table)
         counts = sum((dominated(points, held) for held in read.values()), np.zeros(len(points), np.int64))
@@ -158,7 +158,7 @@ def counting(job: Job) -> Step:
     def step(shard: int, rows: list[dict[str, Any]], pieces: Pieces, ended: bool) -> Iterator[dict[str, Any]]:
         start = clock.perf_counter()
         for table in count(job, rows, pieces, shard, ended):
-            yield {"data": _packed(table)}
+            yield {"data": packed(table)}
         for row in rows:
             if row["seen"] is not None:
                 spent = row["merge_ms"] + 1e3 * (clock.perf_counter() - start)
@@ -234,11 +234,3 @@ def _matrix(points: pa.Table) -> Floats:
 
 def _with(table: pa.Table, other: pa.Table) -> pa.Table:
     return pa.table([*table.columns, *other.columns], [*table.column_names, *other.column_names])
-
-
-def _packed(table: pa.Table) -> bytes:
-    return table_to_bytes(table).tobytes()
-
-
-def _unpacked(data: bytes) -> pa.Table:
-    return table_from_bytes(np.frombuffer(data, np.uint8))

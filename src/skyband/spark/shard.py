@@ -12,9 +12,9 @@ from skyband.spark.chunk import Arrived, Chunk
 from skyband.spark.job import Job
 from skyband.spark.pack import integers
 from skyband.spark.packed import Packed
+from skyband.spark.parcel import packed, unpacked
 from skyband.spark.pruned import Pruned
 from skyband.spark.takeover import former
-from skyband.store import table_to_bytes
 
 # What comes out of the second stage: answers, packed again, and counts.
 MERGED = pa.schema({"shard": pa.int32(), "data": pa.binary(), "seen": pa.int64(), "late": pa.int64(),
@@ -104,7 +104,7 @@ def merge(
         answer = piece.take_in(Arrived(*coming.get(number, (None, None)), head.newest, before, ended))
         late += piece.late
         for part in answer.to_batches(max_chunksize=ROWS):
-            yield {"data": table_to_bytes(pa.Table.from_batches([part])).tobytes()}
+            yield {"data": packed(pa.Table.from_batches([part]))}
         if not ended:
             _keep(head, store, number, piece)
     if not ended:
@@ -132,16 +132,12 @@ def by_chunk(packets: list[Packet]) -> dict[int, tuple[pa.Table | None, pa.Table
         if packet.chunk >= 0:
             sides = parts.setdefault(packet.chunk, ([], []))
             for side, data in zip(sides, (packet.data, packet.counts), strict=True):
-                side.extend([] if data is None else [_unpacked(data)])
+                side.extend([] if data is None else [unpacked(data)])
     return {number: (_together(rows), _together(counts)) for number, (rows, counts) in parts.items()}
 
 
 def _together(tables: list[pa.Table]) -> pa.Table | None:
     return pa.concat_tables(tables) if tables else None
-
-
-def _unpacked(data: bytes) -> pa.Table:
-    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
 
 
 def _late(job: Job, packets: list[Packet], before: int) -> int:
@@ -151,6 +147,6 @@ def _late(job: Job, packets: list[Packet], before: int) -> int:
     count = 0
     for packet in packets:
         if packet.chunk < 0 and packet.counts is not None:
-            table = _unpacked(packet.counts)
+            table = unpacked(packet.counts)
             count += int(integers(table, "count")[integers(table, "pane") < closed].sum())
     return count
