@@ -14,12 +14,12 @@ import sys
 import numpy as np
 import pyarrow as pa
 from _measure import console, keep, show
-from _spark import files, measure, stream
+from _spark import files, measure, stream, two_cores
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 import skyband as sb
-from skyband.spark import run, session
+from skyband.spark import run
 
 QUICK = "--quick" in sys.argv
 ROWS = 1_000_000 if QUICK else 10_000_000
@@ -51,7 +51,7 @@ def scores(df: DataFrame) -> list[tuple[object, ...]]:
 
 
 def main() -> None:
-    spark = session("skyband benchmark", "local[2]", **{"spark.sql.shuffle.partitions": 2})
+    spark = two_cores()
     directory = files("flows", ROWS, rows)
     source, still = stream(spark, directory), spark.read.parquet(str(directory))
     window = sb.last(f"{WINDOW} seconds", every=f"{SLIDE} seconds")
