@@ -49,7 +49,7 @@ def measure(df: DataFrame) -> dict[str, Any]:
 
     A batch takes ``seconds``, of which Spark needs ``around`` for planning and for its logs; ``prune_ms`` and
     ``merge_ms`` (in seconds here) are those of our two stages, of all tasks together. The rest is reading, and the way
-    from Java to Python and back.
+    from Java to Python and back. ``sizes`` are the objects and bytes held after each batch.
 
     The first micro-batch is left out: it starts Python workers and loads compiled kernels.
     """
@@ -67,4 +67,6 @@ def measure(df: DataFrame) -> dict[str, Any]:
         found |= {name: sum(r["observedMetrics"]["skyband"][name] for r in steady) / len(steady) / 1e3
                   for name in ("prune_ms", "merge_ms")}  # fmt: skip
         found |= {name: counts[name] for name in ("candidates", "bytes")}
+        found["sizes"] = [(r["observedMetrics"]["skyband"]["candidates"], r["observedMetrics"]["skyband"]["bytes"])
+                          for r in reports if r["numInputRows"]]  # fmt: skip
     return found

@@ -104,3 +104,19 @@ def test_cells_equal_the_engine(query, window, name):
     got = [stream.batch(spread(batch, rng)) for batch in streams.cut(table, int(rng.integers(100)), pieces=6)]
     got.append(stream.batch([[]], ended=True))
     same(got, pa.concat_tables(expected))
+
+
+def test_ids_that_left_take_no_room():
+    """Every row brings a new id: the state after thirty windows is no larger than after the first few."""
+    window = sb.last("10 seconds", every="5 seconds")
+    size, stages, rng = [], None, np.random.default_rng(5)
+    for batch in range(60):
+        number = np.arange(batch * 500, batch * 500 + 500)
+        ts = pa.array(number * 10_000, pa.timestamp("us", "UTC"))  # a slide in each batch
+        table = pa.table({"ts": ts, "id": number, "host": [f"host {i}" for i in number]})
+        stages = stages or Cells(sb.TopKIncomplete(k=3, id="host", window=window), table.schema, groups=2)
+        stages.batch(spread(table, rng))
+        ((_, stores),) = stages.stages
+        size.append(sum(len(blob) for store in stores.values() for blob in store.blobs.values()))
+    assert max(size[30:]) <= 1.1 * max(size[:30])
+    assert max(size) < 2 * 1500 * 100  # some 1,500 hosts are in a window or have just left it

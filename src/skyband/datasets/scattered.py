@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 
-def scattered(n: int, streams: int = 3, xi: float = 0.5, recent: int = 20, seed: int = 0) -> pa.Table:
+def scattered(n: int, streams: int = 3, xi: float = 0.5, recent: int = 10, seed: int = 0) -> pa.Table:
     """n rows of several streams, with columns ``id``, ``stream`` and ``value`` (uniform in [0, 1)).
 
     The synthetic data of Haghani, Michel and Aberer (CIKM 2009, section 6.1): each row is of a random stream; its
