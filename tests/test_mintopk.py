@@ -1,6 +1,9 @@
 """MinTopk and PreTopk hold exactly the minimal set, by its definition, and about as many objects as theory says."""
 
+import itertools
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import skyband as sb
@@ -55,6 +58,28 @@ def test_pretopk_holds_no_other_objects(stream, ties):
         for algorithm in (minimal, many):
             algorithm.update(Rows(scores[start : start + 4], t0=start, n0=start), 0)
         assert many.held().tolist() == minimal.held().tolist()
+
+
+@pytest.mark.parametrize("ties", ["newest", "all"])
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("unit", ["", " microseconds"])
+def test_short_and_long_lists(unit, stream, ties):
+    """Partitions of a handful and of a thousand objects, a few and many windows a batch, beside SMA."""
+    rng = np.random.default_rng([*stream.encode(), *unit.encode(), *ties.encode()])
+    n = 2500
+    rows = pa.table({"x": STREAMS[stream](rng, n), "g": np.minimum(rng.zipf(1.4, n), 40),
+                     "ts": pa.array(np.sort(rng.integers(0, 4000, n)), pa.timestamp("us"))})  # fmt: skip
+    extent, every, k = (40, 5, 3) if not unit else (900, 150, 30)
+    window = sb.last(f"{extent}{unit}" if unit else extent, every=f"{every}{unit}" if unit else every)
+    query = sb.TopK(k=k, order_by="x DESC", window=window, ties=ties, partition_by=("g",))
+    monitors = [sb.Monitor(query.but(algorithm=name)) for name in ("mintopk", "sma")]
+    cuts = np.unique(np.append(rng.integers(0, n, 9), [0, n]))
+    for low, high in itertools.pairwise(cuts):
+        answers = [monitor.push(rows.slice(low, high - low)) for monitor in monitors]
+        assert answers[0].equals(answers[1])
+        monitors[0].pipelines[0].algorithm.check()
+    answers = [monitor.flush() for monitor in monitors]
+    assert answers[0].equals(answers[1])
 
 
 def test_time_windows_with_uneven_arrivals_hold_the_minimal_set():
