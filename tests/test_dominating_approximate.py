@@ -1,18 +1,28 @@
 """Approximate top-k dominating points: accuracy as in Tables 2 and 3 of *dominating*, and switching under load."""
 
+import functools
+
 import numpy as np
 import pytest
 
 import skyband as sb
 from skyband import datasets, plan
 from skyband.dominating.ahba import sample_size
+from skyband.kernels.dominating.ledger import SIZE
 
-N, K, UPDATES = 4_000, 16, 100
+N = 6_000  # large enough for AHBA to have a sample
 APPROXIMATE = sorted(name for name, algorithm in plan.algorithms("dominating").items() if not algorithm.exact)
 
 
+def drifting(n, d, seed):
+    """Whole numbers that depend on each other and change as time goes by, as those of Forest Cover do."""
+    rng = np.random.default_rng(seed)
+    centre = np.sin(np.arange(n)[:, None] / 900 + np.arange(d)) + rng.integers(0, 3, (n, 1))
+    return np.round(100 * (centre + rng.normal(0, 0.3, (n, d))))
+
+
 def stream(kind, n, d=4, seed=5):
-    x = getattr(datasets, kind)(n, d, seed=seed)
+    x = (drifting if kind == "drifting" else getattr(datasets, kind))(n, d, seed=seed)
     return {"id": np.arange(n), **{f"x{j}": column for j, column in enumerate(x.T)}}
 
 
@@ -20,7 +30,7 @@ def rows(batch, low, high):
     return {name: column[low:high] for name, column in batch.items()}
 
 
-def monitor(algorithm, n=N, k=K, d=4, **rest):
+def monitor(algorithm, n=N, k=16, d=4, **rest):
     return sb.Monitor(sb.TopKDominating(k=k, dimensions={f"x{j}": "min" for j in range(d)}, window=sb.last(n),
                                         select=("id",), algorithm=algorithm, **rest))  # fmt: skip
 
@@ -40,29 +50,47 @@ def answers(watch, batch, start, size=None):
     return after[start:]
 
 
-@pytest.fixture(scope="module")
-def exact():
-    streams = {kind: stream(kind, N + UPDATES) for kind in ("independent", "anticorrelated")}
-    return {kind: (batch, answers(monitor("cla"), batch, N)) for kind, batch in streams.items()}
+@functools.cache
+def exact(kind, n, k):
+    batch = stream(kind, 2 * n)
+    return batch, answers(monitor("cla", n, k), batch, n)
 
 
-def accuracy(found, right):
+def accuracy(kind, n, k, algorithm):
+    """Over all updates in which a full window is replaced by the next: the mean share of the right points."""
+    batch, right = exact(kind, n, k)
+    watch = monitor(algorithm, n, k)
+    found = answers(watch, batch, n)
+    assert len(found) == n
+    algorithm = watch.pipelines[0].algorithm
+    assert algorithm.parts(algorithm.states[0])[2].meta[SIZE] > 0, "it has a sample, or this would show nothing"
     return np.mean([len(a & b) / len(b) for a, b in zip(found, right, strict=True)])
 
 
-@pytest.mark.parametrize(("eps", "delta"), [(0.01, 0.99), (0.03, 0.95), (0.05, 0.90)])
-def test_table_2(exact, eps, delta):
-    """At least 99.9 % on ANT for every ε from 1 to 5 % and δ from 0.90 to 0.99."""
-    batch, right = exact["anticorrelated"]
-    assert accuracy(answers(monitor(f"ahba(eps={eps}, delta={delta})"), batch, N), right) >= 0.999
+def test_table_2():
+    """At least 99.9 % on ANT for every ε up to 5 %; samples for a smaller ε would be larger than this window."""
+    assert accuracy("anticorrelated", 40_000, 16, "ahba(eps=0.05, delta=0.9)") >= 0.999
 
 
-@pytest.mark.parametrize("kind", ["independent", "anticorrelated"])
+# Of "drifting", which stands for Forest Cover, the paper's figures for that.
+TABLE_3 = {
+    "independent": {16: (1.0, 1.0), 64: (1.0, 1.0), 256: (0.999, 0.998)},
+    "anticorrelated": {16: (1.0, 1.0), 64: (1.0, 0.996), 256: (0.999, 0.992)},
+    "drifting": {16: (0.817, 0.796), 64: (0.869, 0.843), 256: (0.928, 0.914)},
+}
+
+
+QUICK = [("independent", 16), ("independent", 256), ("anticorrelated", 16), ("drifting", 64)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "k"),
+    [pytest.param(kind, k, marks=() if (kind, k) in QUICK else pytest.mark.slow)
+     for kind, row in TABLE_3.items() for k in row])  # fmt: skip
 @pytest.mark.parametrize("algorithm", ["ahba", "amsa"])
-def test_table_3(exact, kind, algorithm):
-    """100 % for k = 16 on IND and ANT, with ε = 10 % and δ = 0.9."""
-    batch, right = exact[kind]
-    assert accuracy(answers(monitor(algorithm), batch, N), right) >= 0.995
+def test_table_3(kind, k, algorithm):
+    """With ε = 10 % and δ = 0.9."""
+    assert accuracy(kind, N, k, algorithm) >= TABLE_3[kind][k][algorithm == "amsa"] - 0.0005  # the table is rounded
 
 
 def test_sample_sizes():

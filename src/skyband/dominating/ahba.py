@@ -12,23 +12,27 @@ from skyband.queries import Query
 class AHBA(ADA):
     """The *approximate Hoeffding bound algorithm* of Kontaki, Papadopoulos and Manolopoulos (TKDE 2012), section 7.1.
 
-    As ADA, but cells whose points may score about as much as the k-th have a sample, of which the exact scores are
-    kept. The mean of the sample stands for the score of a point of the cell that would otherwise be counted. By the
-    Hoeffding bound, ln(1 / (1 - delta)) / (2 eps²) points are enough for the mean of the cell to be above that of the
-    sample by more than eps of the range of its scores with a probability of at most 1 - delta (equation 11).
+    As ADA, but a sample stands for scores. Where ADA would count the score of a point, a sample of the points on the
+    borders of its cell tells how many of them it dominates; what it dominates beyond is known from the cells. The range
+    of the scores of a cell is just what is on its borders, so by the Hoeffding bound ln(1 / (1 - delta)) / (2 eps²)
+    points are enough for the score to be above the estimate by more than eps of the range with a probability of at most
+    1 - delta (equation 11). Only if the k-th score is within twice that error is the score counted.
 
     Options:
         eps: the tolerance, as a share of the range of the scores of a cell (default 0.1).
         delta: the confidence (default 0.9).
         maxcand: as in ADA.
 
-    Readings: while the window fills it works as ADA does. For an arriving point the upper confidence limit stands for
-    the mean: eps of the range is added to that of the sample. At events it is the mean itself, for a point that was
-    once counted. After four estimates in a row, or one for an arriving point, the score is counted, since "AHBA may
-    detect a change in TOPK after some updates" (section 9).
-    Deviations: cells in which every estimate would be above the k-th score have no sample. Samples are looked at every
-    n / 64 updates, and drawn again when half of one is gone; every n / 2 the top k are found from scratch.
-    Those of :class:`skyband.dominating.ada.ADA`.
+    Deviations:
+        - The sample is of what the cell dominates in part, not of the cell: it gives the score of the point itself, of
+          which there is a bound then, rather than the mean score of the cell, above which half of its points are. And
+          no scores of samples have to be kept up to date.
+        - All cells share one sample of the window: as large as to have so many points on the borders of any cell that
+          hold more than 1 in 2 g points, with g cells along a dimension. With more points the error is smaller. Where
+          the sample would be more than a quarter of the window, or has fewer points there, the score is counted.
+        - Points that were counted because the estimate did not do, and are within four times the error of the k-th, are
+          candidates, so that they need not be counted again.
+    And those of :class:`skyband.dominating.ada.ADA`.
     """
 
     name = "ahba"
@@ -49,13 +53,13 @@ class AHBA(ADA):
     def bound(cls, query: Query) -> str:
         share = query.error or cls.options["eps"]
         return (
-            "approximate: the mean score of a cell, by which its points are judged, is underestimated by more than "
-            f"{share:g} of the range of its scores with a probability of at most {share:g}"
+            f"approximate: a score is underestimated by more than {share:g} of the range of the scores of its cell "
+            f"with a probability of at most {share:g}"
         )
 
 
 def sample_size(eps: float, delta: float) -> int:
-    """Points in the sample of a cell (equation 11).
+    """Points of a sample on the borders of a cell (equation 11).
 
     >>> sample_size(0.1, 0.9), sample_size(0.01, 0.99)
     (116, 23026)

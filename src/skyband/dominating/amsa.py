@@ -2,28 +2,35 @@
 
 from typing import ClassVar
 
-from skyband.dominating.ada import ADA
+from skyband.dominating.ahba import AHBA
 from skyband.kernels.dominating import events as kernel
 from skyband.queries import Query
 
 
-class AMSA(ADA):
+class AMSA(AHBA):
     """The *approximate minimum score algorithm* of Kontaki, Papadopoulos and Manolopoulos (TKDE 2012), section 7.2.
 
     As ADA, but points of a cell are passed over altogether if the least score that a point of the cell can have is
     further below the k-th score than the k-th is below the first: they are not expected to come so far.
 
-    Options: as ADA.
+    Options: as AHBA.
 
     Reading: while the window fills it works as ADA does.
-    Deviations: where the first scores twice as much as the k-th the rule would never apply, as in anti-correlated data
-    at k = 256; there a quarter of the k-th score stands for the difference. The least scores of cells are counted every
-    n / 64 updates; every n / 2 updates, and if too few points are left to fill the top k, these are found from scratch.
-    Those of :class:`skyband.dominating.ada.ADA`.
+    Deviations:
+        - Where cells are large, as in small windows, points of the top k are in cells whose least score is low. So a
+          cell is passed over only if also few of its points, if any, can have come near the k-th score: one in 400 if
+          they lie evenly in it.
+        - Where the first scores twice as much as the k-th the rule would never apply, as in anti-correlated data at
+          k = 256; there a quarter of the k-th score stands for the difference.
+        - Points of other cells are estimated as in AHBA. Single points too are passed over if an estimate or a count is
+          further below the k-th score than this moves: 2 / √k of the difference between the first and the k-th.
+        - Every n / 8 updates, and when the k-th score has fallen, what was passed over is seen to again unless its cell
+          rules it out. The least scores of cells are counted every n / 64 updates. If too few points are left to fill
+          the top k, these are found from scratch.
+    And those of :class:`skyband.dominating.ahba.AHBA`.
     """
 
     name = "amsa"
-    exact = False
     mode: ClassVar[int] = kernel.AMSA
 
     @classmethod

@@ -53,7 +53,7 @@ from skyband.queries import Query, TopKDominating
 NOW, CLOSED = range(2)  # of the clock: the newest position, and the end of the last window that closed
 
 # Fields that are tables, and their rows.
-TABLES = {"slots": 7, "cells": 3, "axes": 2, "data": 7, "gone": 3, "cell": 7, "event": 6, "mark": 7, "rival": 2}
+TABLES = {"slots": 7, "cells": 3, "axes": 2, "data": 7, "gone": 3, "cell": 7, "event": 5, "mark": 5, "rival": 2}
 
 State = tuple[NDArray[Any], ...]
 

@@ -76,7 +76,7 @@ class EVA(Dominating):
         near = new.meta[kernel.NEAR]
         new.event[kernel.BASE, : slots.size] = np.where(entry == OPEN, BIG, events.event[kernel.BASE, slots])
         new.meta[:] = events.meta
-        new.meta[kernel.NEAR], new.meta[kernel.SEEN], new.meta[kernel.FORCED] = near, -1, 1
+        new.meta[kernel.NEAR], new.meta[kernel.SEEN], new.meta[kernel.FORCED], new.meta[kernel.RATE] = near, -1, 1, -1
         samples = with_slots(empty_ledger(self.d), space.slots.shape[1])
         return self.whole(state, space, ledger, samples, new)
 

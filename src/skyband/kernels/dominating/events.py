@@ -14,11 +14,11 @@ from skyband.kernels.jit import inner
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-BASE, NEXT, BEFORE, BUCKET, NEWER, GUESSED = range(6)  # rows of ``Events.event``
-NEWER_HERE, MOST, LEAST, SUM, SAMPLED, CEILING, CAME = range(7)  # rows of ``Events.mark``
+BASE, NEXT, BEFORE, BUCKET, NEWER = range(5)  # rows of ``Events.event``
+NEWER_HERE, LEAST, REACH, CEILING, CAME = range(5)  # rows of ``Events.mark``
 LEVEL, EXPIRY = range(2)  # rows of ``Events.rival``
 # of ``Events.meta``
-CLOCK, ARRIVED, NEAR, SEEN, FORCED, MODE, REFRESHED, SWEPT, KNOWN, RENEWED, COMPARED, UNNOTED = range(12)
+CLOCK, ARRIVED, NEAR, SEEN, FORCED, MODE, REFRESHED, SWEPT, COMPARED, UNNOTED, RATE, PEAK, RENEWED = range(13)
 EVA, ADA, AHBA, AMSA = range(4)  # modes
 NEVER_DUE = 1 << 60
 STALE = 64  # updates after which the rivals are looked at again
@@ -30,9 +30,10 @@ class Events(NamedTuple):
     Time is counted in updates: a step in which a points come and x go counts max(a, x), so that in one update a score
     grows by no more than one, shrinks by no more than one, and no more than one point expires. BASE is an upper bound
     of the score less the points that had arrived when it was made. NEWER is the counter of section 5.1; NEWER_HERE is
-    that of the cell. GUESSED tells how often in a row the bound was AHBA's estimate, or is -1 for one that was never
-    counted. CEILING is a bound for all points of a cell, less the points that had arrived, as BASE is. CAME counts what
-    the cells have not yet taken notice of.
+    that of the cell. LEAST is the least score that a point of it can have, and REACH one that few of them have. CEILING
+    is a bound for all points of a cell, less the points that had arrived, as BASE is. CAME counts what the cells have
+    not yet taken notice of. RATE is that of AHBA's sample: one in 2 ** RATE points. PEAK is the largest k-th score
+    since RENEWED, when AMSA last saw to what it had passed over.
 
     ``rival`` has a column for each of some a: of the k + a best of the ledger, at meta[COMPARED], LEVEL is the least
     score plus that time, and EXPIRY the turn of the one that is the (a + 1)-th to expire.
@@ -48,11 +49,11 @@ class Events(NamedTuple):
 
 def no_events(slots: int, cells: int, mode: int) -> Events:
     """No event yet."""
-    event = np.zeros((6, slots), np.int64)
+    event = np.zeros((5, slots), np.int64)
     event[BUCKET] = -1
     ring = 1 << max(6, int(slots).bit_length())
-    meta = np.array([0, 0, max(1, slots // 1000), -1, 1, mode, 0, 0, 0, 0, -NEVER_DUE, 0])
-    mark, none = np.zeros((7, cells), np.int64), np.empty(0, np.int64)
+    meta = np.array([0, 0, max(1, slots // 1000), -1, 1, mode, 0, 0, -NEVER_DUE, 0, -1, 0, 0])
+    mark, none = np.zeros((5, cells), np.int64), np.empty(0, np.int64)
     mark[CEILING] = NEVER_DUE
     return Events(event, np.full(ring, -1), mark, none, np.empty((2, 0), np.int64), meta)
 

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from skyband.kernels.dominating.events import (
     ADA,
-    AHBA,
+    AMSA,
     ARRIVED,
     BASE,
     BUCKET,
@@ -13,12 +13,12 @@ from skyband.kernels.dominating.events import (
     CLOCK,
     COMPARED,
     FORCED,
-    GUESSED,
-    KNOWN,
     MODE,
     NEAR,
     NEVER_DUE,
     NEXT,
+    PEAK,
+    RATE,
     REFRESHED,
     RENEWED,
     STALE,
@@ -48,7 +48,7 @@ from skyband.kernels.dominating.ledger import (
     settle,
     strike,
 )
-from skyband.kernels.dominating.samples import estimate, passed_over, refresh
+from skyband.kernels.dominating.samples import chosen, estimate, passed_over, refresh, short
 from skyband.kernels.dominating.score import reference, score_of
 from skyband.kernels.dominating.space import (
     CELL,
@@ -73,9 +73,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 # Of a setting: k; whether ties are in the answer; the extent of a window in which a point goes for each that comes
-# once it is full (0: it is of another kind); how many candidates, and samples of a cell, there may be; eps as ppm.
+# once it is full (0: it is of another kind); how many candidates there may be; AHBA's size of samples, and eps as ppm.
 K, TIES, STEADY, CANDIDATES, SAMPLES, EPS = range(6)
-GUESSES = 4  # in a row, before the score is counted again
 
 
 @outer
@@ -93,12 +92,12 @@ def event_steps(
         fresh, count = np.empty(high - low, np.int64), 0
         for i in range(low, high):
             if rows.time[i] > steps[FLOOR, s]:
-                fresh[count] = _come(space, ledger, samples, events, rows, i, work)
+                fresh[count], samples = _come(space, ledger, samples, events, rows, i, work)
                 count += 1
         low = high
         events.meta[CLOCK] += max(space.meta[HEAD] - head, events.meta[ARRIVED] - tail)
         settle(ledger, k, ties)
-        if 2 * count > live(space) + 2 * k or _outdated(space, events, k):
+        if 2 * count > live(space) + 2 * k:
             events.meta[FORCED] = 1
         if not events.meta[FORCED]:
             ledger, samples, events = _step(space, ledger, samples, events, fresh[:count], setting, work)
@@ -123,29 +122,23 @@ def _go(space: Space, ledger: Ledger, samples: Ledger, events: Events, work: Int
     ledger.entry[slot] = PLAIN
     drop_oldest(space)
     account(ledger, p, -1, work)
-    account(samples, p, -1, work)
     return ledger, samples
 
 
 @inner
-def _outdated(space: Space, events: Events, k: int) -> bool:
-    """Whether what AHBA and AMSA have passed over should be looked at again: the window has grown, or half gone by."""
-    meta, n = events.meta, live(space)
-    return bool(meta[MODE] >= AHBA and (n > 2 * meta[KNOWN] + k or 2 * (meta[CLOCK] - meta[RENEWED]) > n + 2 * k))
-
-
-@inner
-def _come(space: Space, ledger: Ledger, samples: Ledger, events: Events, rows: Points, i: int, work: Ints) -> int:
-    """Line 1 of Figure 5, and the counters of section 5.1."""
+def _come(
+    space: Space, ledger: Ledger, samples: Ledger, events: Events, rows: Points, i: int, work: Ints
+) -> tuple[int, Ledger]:
+    """Line 1 of Figure 5, the counters of section 5.1, and AHBA's sample."""
     slot = insert(space, rows.x[i], rows.time[i], rows.number[i])
     account(ledger, rows.x[i], 1, work)
-    account(samples, rows.x[i], 1, work)
+    if chosen(rows.number[i], events.meta[RATE]):
+        samples = add(samples, space, slot, 0)
     events.meta[ARRIVED] += 1
-    events.event[GUESSED, slot] = -1
     if events.meta[MODE] >= ADA:
         note_newer(space, events, slot)
     ledger.entry[slot] = OPEN
-    return slot
+    return slot, samples
 
 
 @inner
@@ -155,7 +148,7 @@ def _step(
     """Lines 2 to 18 of Figure 5: incoming points, and events that are due."""
     meta, k = events.meta, setting[K]
     if meta[MODE] >= ADA and meta[CLOCK] >= meta[REFRESHED] + max(64, live(space) // 64):
-        samples = refresh(space, ledger, samples, events, setting[SAMPLES], setting[EPS] / 1e6, k, work)
+        samples = refresh(space, ledger, samples, events, setting[SAMPLES], k)
         meta[REFRESHED] = meta[CLOCK]
     todo, before = _todo(events, fresh, work), work[1]
     exact = np.zeros(todo.size, np.bool_)
@@ -168,7 +161,7 @@ def _step(
         return ledger, samples, events
     for i in range(todo.size):
         if ledger.entry[todo[i]] < 0 and ledger.entry[todo[i]] != NEVER:
-            ledger, events = _decide(space, ledger, events, todo[i], exact[i], setting, work)
+            ledger, events = _decide(space, ledger, samples, events, todo[i], exact[i], setting, work)
     if meta[MODE] >= ADA and work[1] > before:
         meta[NEAR] += 1
     return _sweep(space, ledger, events, setting), samples, events
@@ -225,7 +218,7 @@ def _exact(space: Space, events: Events, slot: int, work: Ints) -> int:
     p = np.empty(space.axes.shape[1])
     point(space, slot, p)
     score = score_of(space, p, space.slots[CELL, slot], work)
-    events.event[BASE, slot], events.event[GUESSED, slot] = score - events.meta[ARRIVED], 0
+    events.event[BASE, slot] = score - events.meta[ARRIVED]
     work[1] += 1
     return score
 
@@ -254,7 +247,7 @@ def _fill_up(
 
 @inner
 def _decide(
-    space: Space, ledger: Ledger, events: Events, slot: int, exact: bool, setting: Ints, work: Ints
+    space: Space, ledger: Ledger, samples: Ledger, events: Events, slot: int, exact: bool, setting: Ints, work: Ints
 ) -> tuple[Ledger, Events]:
     """Lines 5 to 8 and 12 to 17: into the top k, among the candidates, or an event."""
     k, meta, cell = setting[K], events.meta, space.slots[CELL, slot]
@@ -270,19 +263,15 @@ def _decide(
             ledger.entry[slot] = PLAIN
             _later(space, events, slot, when, setting)
             return ledger, events
-    outside = dominators_outside(space, ledger, events, slot, cell, k) if meta[MODE] >= ADA else 0
+    outside, error = dominators_outside(space, ledger, events, slot, cell, k) if meta[MODE] >= ADA else 0, 0
     while True:
         least, bound = ledger.data[SCORE, ledger.data[RANK, k - 1]], events.event[BASE, slot] + meta[ARRIVED]
-        guessed = events.event[GUESSED, slot]
-        if grown and bound >= least and not exact and guessed < GUESSES:
-            guess = estimate(events, cell, setting[EPS] / 1e6 if guessed < 0 else 0.0)
-            if guess < least:
-                bound, events.event[GUESSED, slot] = guess, GUESSES if guessed < 0 else guessed + 1
-                events.event[BASE, slot] = guess - meta[ARRIVED]
         if bound >= least and outside < k:
             if not exact:
-                _exact(space, events, slot, work)
-                exact = True
+                error = _guess(space, samples, events, slot, least, setting, work)
+                exact = error >= 0
+                if exact:
+                    _exact(space, events, slot, work)
                 continue
             ledger = add(ledger, space, slot, bound)
             settle(ledger, k, setting[TIES] > 0)
@@ -291,12 +280,30 @@ def _decide(
         if meta[MODE] >= ADA:
             behind, events = _waits(space, ledger, events, bound, k)
             when = max(when, behind)
-        near = exact and meta[MODE] >= ADA and when <= meta[CLOCK] + meta[NEAR]
+        reach = short(ledger, k) if meta[MODE] == AMSA else 4 * error
+        near = exact and meta[MODE] >= ADA and (when <= meta[CLOCK] + meta[NEAR] or bound > least - reach)
         if near and ledger.meta[SIZE] < k + setting[CANDIDATES]:
             return add(ledger, space, slot, bound), events
+        if (exact or error < 0) and bound <= least - reach and grown and meta[MODE] == AMSA:
+            ledger.entry[slot] = NEVER
+            return ledger, events
         ledger.entry[slot] = PLAIN
         _later(space, events, slot, when, setting)
         return ledger, events
+
+
+@inner
+def _guess(space: Space, samples: Ledger, events: Events, slot: int, least: int, setting: Ints, work: Ints) -> int:
+    """AHBA: an estimate stands for the score if it is clearly below the k-th: -1. Else how wrong it might be."""
+    if samples.meta[SIZE] == 0:
+        return 0
+    p = np.empty(space.axes.shape[1])
+    point(space, slot, p)
+    score, error = estimate(space, samples, p, space.slots[CELL, slot], setting[SAMPLES], setting[EPS] / 1e6, work)
+    if error < 0 or score + 2 * error >= least:
+        return max(error, 0)
+    events.event[BASE, slot] = score + error - events.meta[ARRIVED]
+    return -1
 
 
 @inner
@@ -367,14 +374,13 @@ def anew(
     settle(ledger, k, setting[TIES] > 0)
     events = look_ahead(space, ledger, events, k)
     meta[FORCED], meta[SWEPT], meta[REFRESHED] = 1, meta[CLOCK] + 1, meta[CLOCK]
-    meta[KNOWN], meta[RENEWED], meta[COMPARED] = n, meta[CLOCK], -NEVER_DUE
+    meta[COMPARED], meta[PEAK], meta[RENEWED] = -NEVER_DUE, 0, meta[CLOCK]
     if meta[MODE] >= ADA:
-        samples = refresh(space, ledger, samples, events, setting[SAMPLES], setting[EPS] / 1e6, k, work)
+        samples = refresh(space, ledger, samples, events, setting[SAMPLES], k)
     for i in range(n):
         slot = slots[i]
         if ledger.entry[slot] == PLAIN:
             events.event[BASE, slot] = min(base[slot], most[space.slots[CELL, slot]]) - meta[ARRIVED]
-            events.event[GUESSED, slot] = 0  # as if it were counted: it is not among the top k
-            ledger, events = _decide(space, ledger, events, slot, False, setting, work)
+            ledger, events = _decide(space, ledger, samples, events, slot, False, setting, work)
     meta[FORCED] = 0
     return _sweep(space, ledger, events, setting), samples, events
