@@ -1,6 +1,6 @@
 """The objects of a window in the order of their time, with a list for each colour (pairs, sections 3.2 and 6.4)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,17 +99,24 @@ def enter(window: Window, at: int, objects: Objects, i: int) -> None:
 
 
 @inner
+def _move_on(column: NDArray[Any], at: int, stop: int) -> None:
+    """What is at ``[at, stop)`` moves on by one; upwards, that is faster than downwards."""
+    before = column[at]
+    for j in range(at + 1, stop + 1):
+        before, column[j] = column[j], before
+
+
+@inner
 def _part(window: Window, at: int, stop: int) -> None:
     """Make room at a place: what is behind it moves on by one."""
-    for j in range(stop, at, -1):
-        window.time[j], window.number[j], window.link[j] = window.time[j - 1], window.number[j - 1], window.link[j - 1]
+    _move_on(window.time, at, stop)
+    _move_on(window.number, at, stop)
     for column in window.values:
-        for j in range(stop, at, -1):
-            column[j] = column[j - 1]
-    for colours in window.colours:
-        for j in range(stop, at, -1):
-            colours[j] = colours[j - 1]
+        _move_on(column, at, stop)
     if window.colours.shape[0] > 0:
+        for colours in window.colours:
+            _move_on(colours, at, stop)
+        _move_on(window.link, at, stop)
         for j in range(at + 1, stop + 1):
             window.link[j] += window.link[j] >= at
         for colour in range(window.last.size):
