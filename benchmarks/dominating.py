@@ -311,7 +311,7 @@ def main() -> None:
     show("Figure 10: over ε and δ", parts["figure_10"])
     parts["table_4"] = table_4()
     show("Table 4: per 1000 updates of ANT (comparisons in millions); MB: the state", parts["table_4"])
-    n, k = (100_000, K) if FULL else (50_000, 16)
+    n, k = (100_000, 64) if FULL else (50_000, 16)
     parts["table_2"] = table_2(n, k)
     show(f"Table 2: accuracy of AHBA over ε and δ, n = {n:,}, k = {k} (counted: no sample, exact)", parts["table_2"])
     parts["table_3"] = table_3(TURNOVER)
