@@ -13,10 +13,11 @@ import time
 import numpy as np
 import pyarrow as pa
 from _measure import keep, show
+from _spark import two_cores
 
 import skyband as sb
 from skyband.queries import Query
-from skyband.spark import run, session
+from skyband.spark import run
 from skyband.spark.testing import collect, stream
 from skyband.testing import answer, assert_same_rows
 
@@ -42,7 +43,7 @@ def rows() -> pa.Table:
 
 
 def main() -> None:
-    spark = session("skyband benchmark", "local[2]", **{"spark.sql.shuffle.partitions": 2})
+    spark = two_cores()
     table = rows()
     batches = [table.slice(i, ROWS // 5) for i in range(0, ROWS, ROWS // 5)]
     found = []

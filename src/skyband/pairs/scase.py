@@ -43,7 +43,7 @@ class SCase(OverPairs):
     Deviations:
 
     - No priority search tree (Algorithms 1 and 2): snapshots are read down S. At N = 10⁴ that takes 0.03–0.14 µs for
-      K = 20 (some 300 pairs) and at most 9 µs for K = 1000 (11,750 pairs), where the tree takes 0.2 and 2.5–3.5 µs; but
+      K = 20 (some 300 pairs) and at most 9 µs for K = 1000 (11,750 pairs), where the tree takes 0.2 and 0.2–3.6 µs; but
       to build the tree, which every new pair in S makes necessary, takes 5 and 340 µs.
     - Equal ages do not shield from dominance: the better of two pairs of one age dominates the other. With
       ``ties="all"`` in any query only a better score does (for all queries, since S is shared).
