@@ -16,8 +16,8 @@ from functools import cache, lru_cache
 import numpy as np
 import pyarrow as pa
 from _measure import console, keep, show
-from pairs_supreme import room, supreme
-from pairs_windows import filled
+from _pairs_supreme import room, supreme
+from _pairs_windows import filled
 
 import skyband as sb
 from skyband import datasets

@@ -11,7 +11,7 @@ import skyband as sb
 from skyband.pairs.scase import SCase
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
-from pairs_windows import filled
+from _pairs_windows import filled
 
 TERMS = [f"abs(a.x{i} - b.x{i})" for i in range(3)]
 SCORES = {"s1": " + ".join(TERMS), "s2": f"-({' + '.join(TERMS)})", "s3": " * ".join(TERMS),
