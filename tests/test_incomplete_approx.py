@@ -7,7 +7,7 @@ import pytest
 import streams
 from cases import follow, run
 from incomplete_cases import AGGREGATES, make, pair
-from test_incomplete_dominance import declared, promised
+from test_incomplete_dominance import declared, instances, promised
 
 import skyband as sb
 from skyband import datasets
@@ -22,21 +22,66 @@ def over(window, algorithm, k=10, **fields):
                                         algorithm=algorithm, **fields))  # fmt: skip
 
 
-@pytest.mark.parametrize("fields", [DECLARED, {}], ids=["declared", "learnt"])
-def test_precise_and_small(fields):
-    table = datasets.scattered(6000)
-    exact, near = over(sb.last(1000), "sla"), over(sb.last(1000), "approx(caution=0.1)", **fields)
-    hits, held = [], []
-    for start in range(0, 6000, 100):
+def compared(table, k=10, window=1000, **fields):
+    """How precise the answers are that an error of 0.2 allows, and how many rows and instances are held: means."""
+    exact, near = over(sb.last(window), "sla", k), over(sb.last(window), "auto", k, error=0.2, **fields)
+    found = []
+    for start in range(0, table.num_rows, 100):
         exact.push(table.slice(start, 100))
         near.push(table.slice(start, 100))
         near.check()
-        if start >= 2000:
+        if start >= 2 * window:
             answers = [set(monitor.top()["id"].to_pylist()) for monitor in (exact, near)]
-            hits.append(len(answers[0] & answers[1]) / 10)
-            held.append(near.stats.candidates)
-    assert np.mean(hits) >= 0.8
-    assert np.mean(held) <= 250  # rows; of 1000
+            found.append((len(answers[0] & answers[1]) / k, near.stats.candidates, instances(near)))
+    return np.mean(found, axis=0)
+
+
+@pytest.mark.parametrize("fields", [DECLARED, {}], ids=["declared", "learnt"])
+def test_precise_and_small(fields):
+    precision, rows, _ = compared(datasets.scattered(6000), **fields)
+    assert precision >= 0.9
+    assert rows <= 200  # of 1000
+
+
+# Streams and k; size and precision: Haghani et al., Tables 1 and 2.
+TABLES = {(3, 10): (69.26, 0.80), (4, 10): (92, 0.81), (6, 10): (115, 0.76), (3, 20): (105.6, 0.86),
+          (3, 50): (198.7, 0.96), (3, 100): (315.1, 0.99)}  # fmt: skip
+
+
+@pytest.mark.parametrize(("d", "k"), TABLES)
+def test_no_larger_and_no_less_precise_than_in_the_paper(d, k):
+    """Where streams look 10 rows back (the paper does not say how far); the caution was not chosen with this seed."""
+    precision, _, held = compared(datasets.scattered(4000, d, seed=20), k, **{**DECLARED, "streams": d})
+    size, least = TABLES[d, k]
+    assert held <= size and precision >= least
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [lambda i: (0.3 + i / 5000, 0.3), lambda i: (1.3 - i / 5000, 0.3), lambda i: (0.0, 0.5 + 0.5 * np.sin(i / 300))],
+    ids=["rising", "falling", "waves"],
+)
+def test_scores_that_drift(scale):
+    """It counts on objects that keep coming as they did; where they do not, it must not lose the answer."""
+    table = datasets.scattered(5000)
+    least, span = scale(np.arange(5000))
+    value = (least + span * table["value"].to_numpy()) / 2
+    precision, *_ = compared(table.set_column(2, "value", pa.array(value)), **DECLARED)
+    assert precision >= 0.8
+
+
+@pytest.mark.parametrize("window", [sb.last(400), sb.last(400, every=40)], ids=["arrival", "hopping"])
+def test_what_is_in_the_top_k_stays(window):
+    """All the best come at once and are never matched; amounts below zero, whose sums round in many ways."""
+    rng, n = np.random.default_rng(0), 400
+    value = np.append(np.full(12, 1000.1), rng.choice([-0.3, 0.1, 0.2], n - 12))
+    table = pa.table({"id": np.append(np.arange(12), rng.integers(20, 60, n - 12)), "stream": rng.integers(0, 3, n),
+                      "value": value})  # fmt: skip
+    monitor = over(window, "approx(caution=0)", occurrences="many")
+    for start in range(0, n, 40):
+        monitor.push(table.slice(start, 40))
+        monitor.check()
+        assert monitor.top()["id"].to_pylist() == list(range(11, 1, -1))
 
 
 @pytest.mark.parametrize("how", AGGREGATES)
@@ -109,5 +154,5 @@ def test_self_joins_tell_how_often_objects_come_again():
 
 def test_the_planner_takes_it_for_an_error():
     text = sb.explain(sb.TopKIncomplete(k=3, id="id", stream="s", value="x", window=sb.last(100), error=0.1))
-    assert "algorithm: approx, caution=0.3, because an error of 0.1 is allowed" in text
+    assert "algorithm: approx, caution=0.35, because an error of 0.1 is allowed" in text
     assert "meant for missing about 0.1 of the top k; no bound is proven" in text

@@ -29,6 +29,13 @@ def promised(n, most=1, seed=0, recent=20, xi=0.6):
     })  # fmt: skip
 
 
+def instances(monitor):
+    """How many instances are left once the dominated ones are dropped."""
+    algorithm = monitor.pipelines[0].algorithm
+    _, gone = algorithm.dominance(algorithm.pruned(algorithm._unpacked(algorithm.states[0])))
+    return int((~gone).sum())
+
+
 def declared(how, most=1):
     fields = {"streams": NAMES, "most": most}
     return fields if how == "count" else {**fields, "bounds": BOUNDS}
@@ -143,3 +150,22 @@ def test_saving_and_loading_in_mid_stream():
         assert one.push(table.slice(start, 30)).equals(other.push(table.slice(start, 30)))
         assert one.dumps() == other.dumps()
         one.check()
+
+
+# Streams and k, and the size of EAA: Haghani et al., Tables 1 and 2.
+SIZES = {(3, 10): 345.3, (4, 10): 450, (6, 10): 495, (3, 20): 396.3, (3, 50): 450, (3, 100): 481.7}
+
+
+@pytest.mark.parametrize(("d", "k"), SIZES)
+def test_sizes_of_the_paper(d, k):
+    """A reading that fits: windows hold W/2 = 500 tuples, where its sizes level off; streams look 150 tuples back."""
+    found = []
+    for seed in (20, 21):
+        table = datasets.scattered(4000, d, 0.5, 150, seed)
+        monitor = sb.Monitor(sb.TopKIncomplete(k=k, id="id", stream="stream", value="value", window=sb.last(500),
+                                               streams=d, bounds=BOUNDS, most=1, algorithm="eaa"))  # fmt: skip
+        for start in range(0, 4000, 100):
+            monitor.push(table.slice(start, 100))
+            if start >= 1000:
+                found.append(instances(monitor))
+    assert 0.85 * SIZES[d, k] <= np.mean(found) <= SIZES[d, k]

@@ -2,16 +2,19 @@
 
 import numpy as np
 
-from skyband.algorithm import FOREVER, Rows
+from skyband.algorithm import FOREVER, Ints, Rows
 from skyband.errors import QueryError
 from skyband.incomplete.assembled import Assembled, State
 from skyband.incomplete.eaa import Eaa
 from skyband.incomplete.parts import Whole
 from skyband.kernels.incomplete import sketches
 from skyband.kernels.incomplete.assemble import HEAD, NEXT, NOW, ROWS, Arriving
-from skyband.kernels.incomplete.dominance import Hope
+from skyband.kernels.incomplete.dominance import Flags, Hope
 from skyband.kernels.incomplete.sketches import BLOCKS, DUE, LEVELS, SIGNS, SINCE, Sketch
 from skyband.queries import Query
+
+CHANCE = 8.0  # standard deviations at caution 0.5
+OFTEN = 128  # rows between two prunings, at least: more often would cost more than it saves
 
 
 class Approx(Eaa):
@@ -24,16 +27,19 @@ class Approx(Eaa):
     occurrences, what may still come of a stream is what an object usually gets: the root of its self-join size (AMS
     sketches) over its objects. Bounds that are not declared are learnt: the largest amount seen in each stream.
 
-    Options: ``bitmaps`` of each sketch; ``caution`` from 0 (nothing more is expected of any stream: a plain k-skyband
-    of current scores) over 0.5 (the probabilities as they are estimated) to 1 (every stream is sure to report every
-    object: as :class:`Eaa`). The planner takes it from ``error``.
+    Options: ``bitmaps`` of each sketch; ``caution`` from 0 (nothing more is expected of any stream, and those that are
+    better now keep coming as they did) over 0.5 (the probabilities as they are estimated) to 1 (every stream is sure to
+    report every object: as :class:`Eaa`). The planner takes it from ``error``.
 
     Deviations:
 
+    - An instance is dropped before k objects dominate it if at this pace k will, long before it expires: at a tenth of
+      its life, a tenth of k are enough, and some more for chance (``caution``: how many standard deviations). Where
+      the best objects come in bursts, this drops too much. The present top k is never dropped.
     - The probability shrinks as an instance ages: what has not come in the larger part of a window is less likely to
       come in the rest of it.
     - Given several streams the probability is the mean over pairs of them: sketches are too coarse for more at once.
-    - Instances are pruned whenever as many rows have come as were held (at least 64), counted from the first row
+    - Instances are pruned whenever half as many rows have come as were held (at least 128), counted from the first row
       of the partition, so that answers do not depend on how a stream is cut into batches.
     - Erratum: the text of section 4 has the sign of inclusion and exclusion turned; as printed the estimate is never
       positive.
@@ -62,7 +68,7 @@ class Approx(Eaa):
 
     def fresh_sketch(self) -> Sketch:
         empty = np.empty(0, np.int64)
-        return Sketch(empty, empty, empty, empty, np.empty(0), np.array([0, 64]))
+        return Sketch(empty, empty, empty, empty, np.empty(0), np.array([0, OFTEN]))
 
     def observe(self, whole: Whole, rows: Rows, arriving: Arriving) -> Whole:
         size = arriving.value.size
@@ -88,6 +94,25 @@ class Approx(Eaa):
         odds = 2 * caution * chance if caution < 0.5 else chance + (2 * caution - 1) * (1 - chance)
         return Hope(sketches.hoped(whole.parts, often, high, self.spec), odds, caution < 1)
 
+    def enough(self, time: Ints, now: int) -> Ints:
+        """As many as have come by its age if k come in its whole life, at a steady pace; and some more for chance."""
+        k, caution = self.query.k, self.parameters["caution"]
+        if caution == 1:
+            return super().enough(time, now)
+        age = np.clip((now - time) / self.window.extent, 0, 1)
+        by_now = k * age + CHANCE * caution / (1 - caution) * np.sqrt(k * age * (1 - age))
+        return np.clip(np.ceil(by_now), 1, k).astype(np.int64)
+
+    def dominance(self, whole: Whole) -> tuple[Ints, Flags]:
+        """As that of :class:`Eaa`, without the oldest instances of the present top k: they are its scores."""
+        rows, gone = super().dominance(whole)
+        parts, k = whole.parts, self.query.k
+        owners, oldest = np.unique(parts.owner[parts.cell[rows]], return_index=True)
+        score = whole.view.score[owners]
+        bar = np.partition(score, -k)[-k] if score.size > k else -np.inf
+        gone[oldest[score >= bar]] = False
+        return rows, gone
+
     def stretch(self, whole: Whole) -> int:
         return int(whole.sketch.clock[DUE] - whole.sketch.clock[SINCE])
 
@@ -97,7 +122,7 @@ class Approx(Eaa):
             return whole
         whole = Assembled.settled(self, self.pruned(whole))
         meta = whole.parts.meta
-        clock[SINCE], clock[DUE] = 0, max(64, int(meta[ROWS] - meta[HEAD]))
+        clock[SINCE], clock[DUE] = 0, max(OFTEN, int(meta[ROWS] - meta[HEAD]) // 2)
         return whole
 
     def verify(self, state: State) -> None:

@@ -102,8 +102,13 @@ class Eaa(Assembled):
         rows = counting_rows(parts, self.spec.many)
         width = max(self.spec.width, int(parts.stream[: parts.meta[CELLS]].max(initial=-1)) + 1)
         current, best = intervals(parts, rows, self.hope(whole, width), int(parts.meta[NOW]), self.spec)
-        owner = parts.owner[parts.cell[rows]]
-        return rows, dominated(parts.time[rows], owner, self.aggregated(current), self.aggregated(best), self.query.k)
+        owner, time = parts.owner[parts.cell[rows]], parts.time[rows]
+        enough = self.enough(time, int(parts.meta[NOW]))
+        return rows, dominated(time, owner, self.aggregated(current), self.aggregated(best), enough)
+
+    def enough(self, time: Ints, now: int) -> Ints:
+        """How many objects must dominate each instance for it to be dropped."""
+        return np.full(time.size, self.query.k)
 
     def verify(self, state: State) -> None:
         super().verify(state)

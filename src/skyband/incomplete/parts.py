@@ -203,7 +203,7 @@ def _compacted_view(view: View, slots: Ints, to_slot: Ints) -> View:
     order, told = room.copy(), room
     order[: meta[views.SIZE]] = inside[inside >= 0]
     told[: shown.size] = shown
-    return View(order, told, **columns, bar=view.bar, meta=meta)
+    return View(order, told, **columns, bar=view.bar.copy(), meta=meta)
 
 
 def _ranks(kept: Ints, size: int) -> Ints:

@@ -18,7 +18,7 @@ def _approximate(queries: tuple[Query, ...]) -> Choice | None:
     if not error:
         return None
     reason = f"an error of {error:g} is allowed: objects are dropped that will hardly be reported by more streams"
-    return "approx", reason, {"caution": max(0.0, 0.5 - 2 * error)}
+    return "approx", reason, {"caution": max(0.0, round(0.5 - 1.5 * error, 3))}
 
 
 def _promised(queries: tuple[Query, ...]) -> Choice | None:

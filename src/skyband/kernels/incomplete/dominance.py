@@ -89,13 +89,15 @@ def intervals(parts: Parts, rows: Ints, hope: Hope, now: int, spec: Spec) -> tup
 
 
 @njit(cache=True)
-def dominated(time: Ints, owner: Ints, current: Floats, best: Floats, k: int) -> Flags:
-    """Which instances are dominated by k distinct objects: no older, and now better than they can ever become.
+def dominated(time: Ints, owner: Ints, current: Floats, best: Floats, enough: Ints) -> Flags:
+    """Which instances are dominated by enough distinct objects: no older, and now better than they can ever become.
 
-    ``time`` ascends. Going back in time, the k largest scores of distinct objects are at hand in ``top``; the counter
-    of an instance reaches k exactly if the least of them is above its best score.
+    ``time`` ascends. Going back in time, the k largest scores of distinct objects are at hand in ``top``, for the
+    largest k that is asked for; the counter of an instance reaches its own k exactly if the k-th of them is above its
+    best score.
     """
     result = np.zeros(time.size, np.bool_)
+    k = enough.max() if enough.size else 1
     top, who, size = np.empty(k), np.empty(k, np.int64), 0
     stop = time.size
     while stop > 0:
@@ -120,9 +122,9 @@ def dominated(time: Ints, owner: Ints, current: Floats, best: Floats, k: int) ->
                 top[at], who[at] = top[at - 1], who[at - 1]
                 at -= 1
             top[at], who[at] = score, owner[start]
-        if size == k:
-            bar = top[k - 1]
-            for i in range(start, stop):
+        for i in range(start, stop):
+            if size >= enough[i]:
+                bar = top[enough[i] - 1]
                 result[i] = bar > best[i] + MARGIN * (abs(bar) + abs(best[i]))
         stop = start
     return result
