@@ -12,7 +12,7 @@ from skyband import plan, state
 from skyband.errors import QueryError, StateError
 from skyband.intake import Batch, as_table
 from skyband.pipeline import Pipeline
-from skyband.queries import Query, from_spec
+from skyband.queries import Query, from_spec, lowered, names_of
 from skyband.windows import duration
 
 
@@ -51,16 +51,8 @@ class Monitor:
 
     def __init__(self, query: Query | Sequence[Query]) -> None:
         self.several = isinstance(query, list | tuple)
-        given: list[Any] = list(query) if isinstance(query, list | tuple) else [query]
-        if not given:
-            raise QueryError("a monitor needs at least one query")
-        if bad := [q for q in given if not isinstance(q, Query)]:
-            raise QueryError(f"{bad[0]!r} is not a query; build one with sb.TopK(...), sb.Nearest(...), "
-                             "sb.TopKPairs(...), sb.TopKDominating(...) or sb.TopKIncomplete(...)")  # fmt: skip
-        self.queries: tuple[Query, ...] = tuple(q.lower() for q in given)
-        self.names = [q.name or f"q{i}" for i, q in enumerate(self.queries)]
-        if len(set(self.names)) != len(self.names):
-            raise QueryError(f"query names must differ: {', '.join(self.names)}")
+        self.queries = lowered(query)
+        self.names = names_of(self.queries)
         self.plans = plan.plans(self.queries)
         self.pipelines = [Pipeline(p) for p in self.plans]
         self._flushed = False

@@ -1,6 +1,7 @@
 """Queries through Spark, static and streaming, against the engine."""
 
 from collections import Counter
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -109,6 +110,37 @@ def test_static_in_another_time_zone(spark):
             assert_same_rows(run(frame(spark, whole), query).toArrow(), answer(query, [in_time(whole, on)]))
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_columns_of_any_name_and_type(spark):
+    size = 60
+    whole = table(size=size).append_column("a.b", pa.array([i % 2 == 0 if i % 3 else None for i in range(size)]))
+    whole = whole.append_column("odd `name`", pa.array([Decimal(i % 3) for i in range(size)], pa.decimal128(10, 2)))
+    whole = whole.append_column("select", pa.array([{"p": [i], "q": str(i)} if i % 4 else None for i in range(size)]))
+    whole = whole.append_column("map", pa.array([[("k", i)] for i in range(size)], pa.map_(pa.string(), pa.int32())))
+    whole = whole.append_column("bytes", pa.array([bytes([i]) if i % 5 else None for i in range(size)]))
+    items = ("id", '"select"', "map", "bytes", '"a.b" AS ab', '"odd `name`" * 2 AS "twice that"')
+    for query in (
+        sb.TopK(3, '"odd `name`" + x DESC', HOPPING, select=items, where='"a.b" IS NOT NULL'),
+        sb.TopK(2, "x DESC", HOPPING, partition_by=("a.b", "odd `name`", "bytes", "day")),
+        sb.TopK(2, "X", sb.last("9 seconds"), partition_by=("odd `name`",), select=("ID", "map")),
+    ):
+        assert_same_rows(run(frame(spark, whole), query).toArrow(), answer(query, [in_time(whole, "ts")]))
+
+
+def test_two_rankings_meet(spark):
+    """In one static plan; in one stream if their metrics have names of their own."""
+    whole = in_time(table(size=60), "ts")
+    first = sb.TopK(3, "x DESC", sb.last("4 seconds", every="4 seconds"), select=("id",))
+    then = sb.TopK(1, "score DESC", sb.last("8 seconds", every="8 seconds", on="window_end"), select=("id",))
+    expected = answer(then, [answer(first, [whole])])
+    df = run(frame(spark, whole), first)
+    assert_same_rows(run(df, then).toArrow(), expected)
+    assert df.union(run(frame(spark, whole), first)).count() == 2 * df.count()
+    chained = run(run(stream(spark, [whole]), first, metrics="first"), then)
+    got = pa.concat_tables(collect(chained))
+    assert got.num_rows
+    assert_same_rows(got, answer(then, [answer(first, [whole], flush=False)], flush=False))
 
 
 def test_stream_equals_engine(spark, tmp_path):
@@ -231,7 +263,8 @@ def shown(changes):
 
 
 def test_refusals(spark):
-    df = frame(spark, table(size=5))
+    whole = table(size=5)
+    df = frame(spark, whole.append_column("list", pa.array([[1]] * 5)))
     query = sb.TopK(2, "x DESC", HOPPING)
     every = sb.TopK(2, "x DESC", sb.last("5 seconds"))
     for arguments, options, reason in (
@@ -248,7 +281,13 @@ def test_refusals(spark):
         ((sb.TopK(2, "x", sb.last(5, on="x")),), {}, "it must be whole numbers"),
         ((sb.TopK(2, "z", HOPPING),), {}, "there is no column 'z'"),
         ((sb.TopK(2, "x", HOPPING, partition_by=("z",)),), {}, "there is no column 'z'"),
+        ((sb.TopK(2, "x", HOPPING, partition_by=("list",)),), {}, "partition_by: 'list' .* must hold plain values"),
+        (("SELECT x",), {}, "is not a query"),
+        ((query,), {"chunks": 0}, "at least 1"),
+        ((query,), {"shards": "2"}, "must be whole numbers"),
     ):
         with pytest.raises(sb.QueryError, match=reason):
             run(df, *arguments, **options)
+    with pytest.raises(sb.QueryError, match="a Spark DataFrame, not Table"):
+        run(whole, query)
     assert run(df, every, "changes").columns[:3] == ["at", "op", "score"]

@@ -242,3 +242,23 @@ def test_ties_without_an_order_of_arrival():
             ]
             answers.append(sorted(map(str, oracle.rows(pa.concat_tables(got)))))
         assert all(answer == answers[0] for answer in answers)
+
+
+@pytest.mark.parametrize("moment", [-(2**63), 2**63 - 1, 2**60 + 1, 2**60, -(2**60)])
+def test_moments_out_of_range_are_invalid(moment):
+    """As in the engine; the least integer has no absolute value."""
+    times = pa.array([0, moment, 5 * SECOND], pa.timestamp("us"))
+    table = pa.table({"id": [0, 1, 2], "ts": times, "x": [1.0, 2.0, 3.0]})
+    query = sb.TopK(2, "x DESC", sb.last("4 seconds", every="2 seconds"), select=("id",))
+    stages = Stages(query, table.schema)
+    expected, stats = engine(query, in_time(table))
+    assert stats.invalid == (abs(moment) != 2**60)
+    assert as_numbers(stages.batch([[table]], ended=True)) == as_numbers(expected)
+    assert stages.counts["invalid"] == stats.invalid
+
+
+def as_numbers(answer):
+    """Rows whose bounds are integers: Python knows no such dates."""
+    bounds = [answer[name].cast(pa.int64()) for name in ("window_start", "window_end")]
+    answer = answer.set_column(0, "window_start", bounds[0]).set_column(1, "window_end", bounds[1])
+    return sorted(map(tuple, (row.values() for row in answer.to_pylist())))

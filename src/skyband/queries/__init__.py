@@ -3,10 +3,10 @@
 A query holds no state; :class:`skyband.Monitor` and :func:`skyband.spark.run` put it to a stream.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skyband.errors import StateError
+from skyband.errors import QueryError, StateError
 from skyband.queries.base import Query
 from skyband.queries.dominating import TopKDominating
 from skyband.queries.incomplete import TopKIncomplete
@@ -14,10 +14,30 @@ from skyband.queries.objects import Nearest, TopK
 from skyband.queries.pairs import TopKPairs
 from skyband.windows import Window
 
-__all__ = ["KINDS", "Nearest", "Query", "TopK", "TopKDominating", "TopKIncomplete", "TopKPairs", "from_spec"]
+__all__ = ["KINDS", "Nearest", "Query", "TopK", "TopKDominating", "TopKIncomplete", "TopKPairs", "from_spec", "lowered",
+           "names_of"]  # fmt: skip
 
 # The kinds of query that an algorithm sees; every other one lowers to one of them.
 KINDS: dict[str, type[Query]] = {kind.__name__: kind for kind in (TopK, TopKPairs, TopKDominating, TopKIncomplete)}
+
+
+def lowered(query: Query | Sequence[Query]) -> tuple[Query, ...]:
+    """One query, or each of a list or tuple, as an algorithm sees it; refuses what is no query."""
+    given: list[Any] = list(query) if isinstance(query, list | tuple) else [query]
+    if not given:
+        raise QueryError("there must be at least one query")
+    if bad := [q for q in given if not isinstance(q, Query)]:
+        raise QueryError(f"{bad[0]!r} is not a query; build one with sb.TopK(...), sb.Nearest(...), "
+                         "sb.TopKPairs(...), sb.TopKDominating(...) or sb.TopKIncomplete(...)")  # fmt: skip
+    return tuple(q.lower() for q in given)
+
+
+def names_of(queries: Sequence[Query]) -> list[str]:
+    """What queries that are put together are called: by their names, or q0, q1, …"""
+    names = [query.name or f"q{i}" for i, query in enumerate(queries)]
+    if len(set(names)) != len(names):
+        raise QueryError(f"query names must differ: {', '.join(names)}")
+    return names
 
 
 def from_spec(spec: Mapping[str, Any]) -> Query:

@@ -17,6 +17,7 @@ from skyband.algorithm import FOREVER, NOTHING, Floats, Ints
 from skyband.kernels import panes
 from skyband.kernels.intake import count_nan
 from skyband.keys import Keys
+from skyband.positions import MOST
 from skyband.spark.job import SCORE, TIE, TIME, Job, prepare
 from skyband.spark.parcel import packed
 from skyband.spark.partial import sums
@@ -40,13 +41,21 @@ Packets = Iterator[dict[str, Any]]
 _NO_COUNTS = {"newest": -FOREVER, "seen": 0, "invalid": 0, "ms": 0.0}
 
 
-def packer(jobs: tuple[Job, ...], task: Callable[[], int]) -> Callable[[Iterable[pa.RecordBatch]], Any]:
-    """The function for ``mapInArrow``; ``task`` tells the number of the task it runs in."""
+def packer(
+    jobs: tuple[Job, ...], names: list[str], task: Callable[[], int]
+) -> Callable[[Iterable[pa.RecordBatch]], Any]:
+    """The function for ``mapInArrow``.
+
+    Args:
+        jobs: the queries.
+        names: what the columns that come are called.
+        task: tells the number of the task it runs in.
+    """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         packers = [Packer(job, task(), counting=i == 0) for i, job in enumerate(jobs)]
         for batch in batches:
-            table = pa.Table.from_batches([batch])
+            table = pa.Table.from_batches([batch]).rename_columns(names)
             for packer in packers:
                 yield from _batches(packer.add(table))
         for packer in packers:
@@ -158,7 +167,7 @@ class Packer:
         passes = None if job.passes is None else pc.fill_null(table.column(job.passes), False).to_numpy()
         columns = [table.column(field.name) for field in self.fields]
         rows = Batch(pa.table(columns, [field.name for field in self.fields]), score, time, tie)
-        lost = np.abs(time) >= FOREVER if time.size and _exceeds(time) else None
+        lost = (time < -MOST) | (time > MOST) if time.size and _exceeds(time) else None
         if passes is None and lost is None and not count_nan(score) and not job.sequence:
             return rows
         passes = np.ones(score.size, bool) if passes is None else passes
@@ -262,7 +271,7 @@ def integers(table: pa.Table, name: str) -> Ints:
 
 
 def _exceeds(time: Ints) -> bool:
-    return bool(time.min() <= -FOREVER or time.max() >= FOREVER)
+    return bool(time.min() < -MOST or time.max() > MOST)
 
 
 def _read_only(column: NDArray[Any]) -> NDArray[Any]:

@@ -13,8 +13,9 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from skyband import scoring
 from skyband.errors import QueryError
 from skyband.expressions import find_column
+from skyband.intake import Intake
 from skyband.layout import Layout
-from skyband.queries import Query, TopK, TopKDominating, TopKIncomplete, TopKPairs
+from skyband.queries import Query, TopK, TopKDominating, TopKIncomplete, TopKPairs, lowered, names_of
 from skyband.spark.job import Emit, Job, shard_names
 from skyband.spark.operator import Operator, answer_schema, at_once, merging, unpacker
 from skyband.spark.pack import PACKED, packer
@@ -35,7 +36,8 @@ def run(
     *,
     arrival: str | None = None,
     shards: int | None = None,
-    chunks: int | None = None,
+    chunks: int = CHUNKS,
+    metrics: str = METRICS,
 ) -> DataFrame:
     """The continuous ranking of a streaming DataFrame, or the same rows at once for a static one.
 
@@ -51,7 +53,8 @@ def run(
             default the first integer column that is no partition column; then the content of the rows decides.
         shards: how many tasks share the state of a query with ``partition_by``; ``spark.sql.shuffle.partitions`` by
             default. A checkpoint keeps the number it was begun with.
-        chunks: pieces of each shard's state, so that a batch rewrites only those it touches; 16 by default.
+        chunks: pieces of each shard's state, so that a batch rewrites only those it touches.
+        metrics: what the observed metrics are called; two rankings in one streaming query need two names.
 
     The counts of each micro-batch are in the query's progress, as the observed metrics ``skyband``: ``seen`` (rows
     that passed ``where``), ``late`` and ``invalid`` (of all queries together), the state held (``candidates``,
@@ -67,20 +70,25 @@ def run(
       watermark has passed it.
     - Count windows without a sequence column take rows in the order of Spark's tasks.
     """
+    several, queries = isinstance(query, list | tuple), lowered(query)
+    if several:
+        queries = tuple(q.but(name=name) for q, name in zip(queries, names_of(queries), strict=True))
+    for each in queries:
+        _check(each, emit)
+    if not isinstance(df, DataFrame):
+        raise QueryError(f"run takes a Spark DataFrame, not {type(df).__name__}; skyband.Monitor takes tables")
     configure(df.sparkSession)
-    several = isinstance(query, Sequence)
-    topks = [q.lower() for q in (query if isinstance(query, Sequence) else [query])]
-    for topk in topks:
-        _check(topk, emit)
-    jobs, prepared = _Inputs(df, emit, arrival).jobs(_named(topks) if several else topks, shards, chunks or CHUNKS)
-    packed = prepared.mapInArrow(packer(jobs, _task), from_arrow_schema(PACKED))
+    inputs = _Inputs(df, emit, arrival)
+    jobs = inputs.jobs(queries, shards, chunks)
+    packed = inputs.prepared().mapInArrow(packer(jobs, [*inputs.columns], _task), from_arrow_schema(PACKED))
     mode = "Update" if emit == "latest" else "Append"
     if jobs[0].rounds:
         proposed = _stateful(packed, proposing(jobs[0]), PROPOSED, mode)
         answers = _stateful(proposed, counting(jobs[0]), MERGED, mode)
     else:
         answers = _stateful(packed, merging(jobs), MERGED, mode)
-    answers = answers.observe(METRICS, *(total(name).alias(name) for name in COUNTS))
+    if df.isStreaming:  # nobody would see those of a static one, and Spark does not take a name twice
+        answers = answers.observe(metrics, *(total(name).alias(name) for name in COUNTS))
     try:
         schema = from_arrow_schema(answer_schema(jobs, several), prefer_timestamp_ntz=True)
     except pa.ArrowTypeError as error:
@@ -103,15 +111,6 @@ def _stateful(df: DataFrame, step: Step, schema: pa.Schema, mode: str) -> DataFr
 def _task() -> int:
     context = TaskContext.get()
     return 0 if context is None else context.partitionId()
-
-
-def _named(queries: list[Query]) -> list[Query]:
-    if not queries:
-        raise QueryError("run needs at least one query")
-    names = [query.name or f"q{i}" for i, query in enumerate(queries)]
-    if len(set(names)) != len(names):
-        raise QueryError(f"query names must differ: {', '.join(names)}")
-    return [query.but(name=name) for query, name in zip(queries, names, strict=True)]
 
 
 def _check(query: Query, emit: Emit) -> None:
@@ -142,22 +141,26 @@ class _Inputs:
                 raise QueryError(f"arrival={arrival!r} is of type {self.schema.field(arrival).type}; it must be an "
                                  "integer column")  # fmt: skip
 
-    def jobs(self, queries: list[Query], shards: int | None, chunks: int) -> tuple[tuple[Job, ...], DataFrame]:
-        """The jobs, and the DataFrame of the columns they need."""
+    def prepared(self) -> DataFrame:
+        """The DataFrame of the columns that the jobs need, in the order of ``columns``."""
+        df = self.df if self.condition is None else self.df.where(self.condition)
+        # mapInArrow does not quote the names of columns: it would take a dot for a field of a struct.
+        return df.select(*(column.alias(f"c{i}") for i, column in enumerate(self.columns.values())))
+
+    def jobs(self, queries: Sequence[Query], shards: int | None, chunks: int) -> tuple[Job, ...]:
+        """What is to be done for each query; collects the columns and the condition."""
         if shards is None:
             shards = int(self.df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-        if shards < 1 or chunks < 1:
-            raise QueryError(f"shards={shards}, chunks={chunks}: both must be at least 1")
+        if not all(isinstance(count, int) and count >= 1 for count in (shards, chunks)):
+            raise QueryError(f"shards={shards!r}, chunks={chunks!r}: both must be whole numbers, at least 1")
         groups = [shards if self._spreads(query, len(queries) == 1) else 1 for query in queries]
         counts = [shards if query.partition_by else len(cells(query.family, some))
                   for query, some in zip(queries, groups, strict=True)]  # fmt: skip
         names = iter(shard_names(sum(counts)))
-        jobs = tuple(
+        return tuple(
             self._job(query, tuple(islice(names, count)), chunks if query.partition_by else 1, some, len(queries) == 1)
             for query, count, some in zip(queries, counts, groups, strict=True)
         )
-        df = self.df if self.condition is None else self.df.where(self.condition)
-        return jobs, df.select(*(column.alias(name) for name, column in self.columns.items()))
 
     def _spreads(self, query: Query, alone: bool) -> bool:
         """Whether several shards can work on the ranking: its windows close at the same moment in all of them."""
@@ -168,8 +171,7 @@ class _Inputs:
         return hops and isinstance(query, TopKPairs | TopKIncomplete)
 
     def _job(self, query: Query, shards: tuple[int, ...], chunks: int, groups: int, alone: bool) -> Job:
-        for name in query.partition_by:
-            find_column(name, self.schema.names, quoted=True)
+        Intake(query).fit(self.schema)  # refuses columns that are not there or of a wrong type, as the engine does
         travelling = {*Layout(query, self.schema).columns, *query.partition_by}
         if not isinstance(query, TopK):
             looked_at = query.measure().needs(self.schema.names)
@@ -179,7 +181,7 @@ class _Inputs:
         schema = pa.schema([field for field in self.schema if field.name in travelling])
         for name in schema.names:
             self._plain(name)
-        kind = None if query.window.on is None else self._kind(query)
+        kind = None if query.window.on is None else self.schema.field(query.window.on).type
         return Job(
             query=query,
             schema=schema,
@@ -225,18 +227,6 @@ class _Inputs:
             self.condition = condition
             return None
         return self._compute(f"coalesce({condition}, false)")
-
-    def _kind(self, query: Query) -> pa.DataType:
-        """The type of the event-time or sequence column, if it can be one."""
-        on = find_column(str(query.window.on), self.schema.names, quoted=True)
-        kind = self.schema.field(on).type
-        number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-        if not query.window.time and not pa.types.is_integer(kind):
-            raise QueryError(f"the sequence column {on!r} is of type {kind}; it must be whole numbers")
-        if not (number or pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
-            raise QueryError(f"the event-time column {on!r} is of type {kind}; it must be a timestamp, a date, or "
-                             "seconds since the epoch as a number")  # fmt: skip
-        return kind
 
     def _time(self, on: str, kind: pa.DataType, time: bool) -> str:
         """Microseconds since the epoch, or the number in the sequence."""

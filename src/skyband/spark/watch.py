@@ -56,7 +56,7 @@ class Watch:
             if (mark := (report.batchId, report.timestamp)) in self._known:
                 continue
             self._known.append(mark)
-            counts = next((row for name, row in report.observedMetrics.items() if name.split()[0] == METRICS), None)
+            counts = report.observedMetrics.get(METRICS)
             if counts is None:
                 continue
             self.progress = replace(
