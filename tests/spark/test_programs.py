@@ -82,9 +82,17 @@ def test_times_are_read_from_text(kind: str, spark: SparkSession, tmp_path: Path
 
 
 def test_text_that_is_no_time(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("ts,x\n2024-01-01 00:00:00,1\nyesterday,2\n")
+    """A row is left out, and counted; a column is refused."""
+    (tmp_path / "a.csv").write_text("ts,x\nyesterday,1\n2024-01-01 00:00:00,2\n,3\n")
+    query = sb.TopK(k=3, order_by="x", window=sb.last("1 minute", every="1 minute"))
+    answer = run(sources.read(spark, sources.source(f"csv:{tmp_path}"), query), query)
+    watch = Watch(sources.start(answer, sources.sink("memory:"), lambda *_: None, once=True))
+    watch.query.awaitTermination(PATIENCE)
+    progress = watch.poll()
+    assert (progress.seen, progress.invalid) == (3, 2)
+    (tmp_path / "a.csv").write_text("ts,x\nyesterday,1\n,2\n")
     with pytest.raises(SkybandError, match="ts = 'yesterday' is not a time"):
-        taken_in(spark, f"csv:{tmp_path}")
+        taken_in(spark, f"csv:{tmp_path}", query)
 
 
 def test_nothing_to_take_columns_from(spark: SparkSession, tmp_path: Path) -> None:
@@ -255,3 +263,23 @@ def test_errors_of_the_stream_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("ts,price,volume\n2024-01-01 00:00:00,1,1\n")
     answer = skyband("run", "--from", f"csv:{tmp_path}", "--order-by", "prise", "--last", "1 minute", code=2)
     assert "did you mean 'price'?" in answer.stderr and "Traceback" not in answer.stderr
+    answer = skyband("run", "--from", "socket:localhost:1", "--order-by", "1", "--last", "5", code=2)
+    assert "the stream from socket:localhost:1 ended: Connection refused" in answer.stderr
+    (tmp_path / "a.csv").rename(tmp_path / "file")
+    place = ["--from", f"csv:{tmp_path}/file", "--to", f"json:{tmp_path}/file/answer"]
+    answer = skyband("run", *place, "--order-by", "price", "--last", "1 minute", code=2)
+    assert re.search("skyband: Spark: .*(directory|mkdir)", answer.stderr), answer.stderr
+
+
+@pytest.mark.slow
+def test_nobody_reads_the_answer(tmp_path: Path) -> None:
+    """As in ``skyband run … | head -1``: it ends, and says nothing."""
+    query = ["-k", "2", "--order-by", "value DESC", "--last", "2 seconds", "--every", "1 second", "--on", "timestamp"]
+    program = [sys.executable, "-m", "skyband.cli", "run", "--from", "rate:100", *query]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None and running.stderr is not None
+        running.stdout.readline()
+        running.stdout.close()
+        errors = running.stderr.read()
+        assert running.wait(PATIENCE) == 1
+    assert "Spark's own messages" not in errors and "Traceback" not in errors

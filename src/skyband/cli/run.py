@@ -11,7 +11,7 @@ from typer import Option
 from skyband.cli.query import explained, is_everything, takes_query
 from skyband.cli.stream import follow, spark_session, summary
 from skyband.cli.terminal import Answers, err, out, stop_signal
-from skyband.errors import QueryError
+from skyband.errors import QueryError, SkybandError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,7 +70,8 @@ Checkpoint = Annotated[str | None, Option(metavar="DIR", help="A directory to go
 Trigger = Annotated[
     str | None, Option(metavar="TIME", help='The time between micro-batches: "10 seconds"; none by default.')
 ]
-Once = Annotated[bool, Option("--once", help="Take what is there now, then stop.")]
+Once = Annotated[bool, Option("--once", help="Take what is there now, then stop; windows that are still open then wait "
+                              "in the checkpoint for later rows.")]  # fmt: skip
 Wanted = Annotated[
     Emit,
     Option(
@@ -135,7 +136,10 @@ def run(
         stream = sources.start(answer, sink, lambda _, rows: coming.put(rows), mode, checkpoint, trigger, once)
         watch = Watch(stream)
         with stop_signal() as stop:
-            follow(watch, stop, show)
+            try:
+                follow(watch, stop, show)
+            except SkybandError as error:  # which may be as short as "Connection refused"
+                raise SkybandError(f"the stream from {source} ended: {error}") from error
         took = monotonic() - began
     answers.end()
     err.print(summary(watch.progress, took))

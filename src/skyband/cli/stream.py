@@ -52,7 +52,8 @@ def spark_session(ctx: typer.Context, master: str) -> "Iterator[SparkSession]":
         finally:
             spark.stop()
     except Exception as error:
-        if isinstance(error, SkybandError) and error.__cause__ is None:  # found by a check, not by Spark
+        found_here = isinstance(error, SkybandError) and error.__cause__ is None  # by a check, not by Spark
+        if found_here or isinstance(error, BrokenPipeError):  # or nobody reads the answer any more
             log.unlink()
         else:
             err.print(f"[dim]Spark's own messages are in {escape(name)}[/]")

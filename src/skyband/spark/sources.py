@@ -157,15 +157,19 @@ def start(
 
 
 def _timed(stream: DataFrame, there: DataFrame, place: Place, query: Query) -> DataFrame:
-    """The stream with its event time as a timestamp, if it is text that can be read as such."""
+    """The stream with its event time as a timestamp, if it is text.
+
+    A row with another text is invalid like any other without a time; but a column in which no text can be read as a
+    time is not the one that was meant.
+    """
     name = query.window.on
     if not query.window.time or name not in there.columns or not isinstance(there.schema[name].dataType, StringType):
         return stream
-    column = col(f"`{name}`")
+    column = col("`" + name.replace("`", "``") + "`")
     time = column.try_cast("timestamp")
-    wrong = there.where(column.isNotNull() & time.isNull()).select(column).head()
-    if wrong is not None:
-        raise SkybandError(f"--from {str(place)!r}: {name} = {wrong[0]!r} is not a time; write times as "
+    text = there.where(column.isNotNull()).select(column).head()
+    if text is not None and there.where(time.isNotNull()).select(column).head() is None:
+        raise SkybandError(f"--from {str(place)!r}: {name} = {text[0]!r} is not a time; write times as "
                            "2024-12-31 23:59:59.5, or name the column that has them with --on")  # fmt: skip
     return stream.withColumn(name, time)
 

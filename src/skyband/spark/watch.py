@@ -90,8 +90,10 @@ def reason(error: Exception) -> str:
     'no such table'
     >>> reason(ValueError("[PYTHON_EXCEPTION] Traceback\\nskyband.errors.QueryError: k must be 1\\n SQLSTATE: 38000"))
     'k must be 1'
+    >>> reason(ValueError("An error occurred while calling o9.start.\\n: java.io.IOException: mkdir failed\\n\\tat a"))
+    'mkdir failed'
     """
-    text = str(error)
+    text = re.sub(r"^An error occurred while calling \S+\s+: (?:[\w.$]+: )?", "", str(error))
     within = [match for match in _PYTHON.finditer(text) if not match[1].startswith(("pyspark.", "py4j."))]
     if within:
         name, sentence = within[0].groups()
