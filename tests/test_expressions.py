@@ -413,6 +413,7 @@ def test_long_sums_and_deep_nests():
         (r"x LIKE 'a\b'", r"stands only before %, _ and \\ itself"),
         ("CAST(x AS DATE)", "a CAST is to BIGINT, DOUBLE, INT, TEXT, VARCHAR"),
         ("1e999", "this number is too large"),
+        ("1e3+2", "this is no number; write a blank before the sign"),
         ("x IS y", "IS takes NULL, TRUE or FALSE"),
         ("lambda x: x", "is not an SQL expression"),
     ],

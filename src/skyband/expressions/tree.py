@@ -81,7 +81,11 @@ def _column(node: exp.Expr) -> str | None:
 
 
 def _literal(node: exp.Expr) -> str | None:
-    return None if node.is_string or math.isfinite(float(node.name)) else "this number is too large"
+    if node.is_string:
+        return None
+    if not re.fullmatch(r"[\d.]+(?:[eE][+-]?\d+)?", node.name):  # 1e3+2 is read as one number
+        return "this is no number; write a blank before the sign"
+    return None if math.isfinite(float(node.name)) else "this number is too large"
 
 
 def _extreme(node: exp.Expr) -> str | None:
