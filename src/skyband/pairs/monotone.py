@@ -3,7 +3,8 @@
 A score is *global* (pairs, section 5.2) if its columns occur only as differences of one column, ``abs(a.x - b.x)`` or
 an even power of ``a.x - b.x``, and it rises with each of them or falls with each: sums and products, weighted or not,
 closest in some columns and furthest in others, Lp distances, ratios. Rounding is monotone too, so that a bound that is
-computed by the same operations holds to the last digit.
+computed by the same operations holds to the last digit. Infinite differences do no harm: where one makes a score NaN
+there is no pair, and a bound that is NaN ends no search.
 """
 
 from dataclasses import dataclass, field
@@ -44,46 +45,65 @@ class _Reader:
         node = _bare(node)
         if isinstance(node, exp.Div | exp.Mul) and isinstance(_bare(node.expression), exp.Literal):
             return type(node)(this=self.leaf(node.this, rises), expression=node.expression.copy())
-        columns = self.code.difference(node)
-        if columns is None or columns[0] != columns[1]:
-            raise NotGlobal
-        name = str(columns[0])
+        if isinstance(node, exp.Mul) and isinstance(_bare(node.this), exp.Literal):
+            return exp.Mul(this=node.this.copy(), expression=self.leaf(node.expression, rises))
+        name = self.column(node)
         if self.rises.setdefault(name, rises) != rises:
             raise NotGlobal
         return exp.column(name, "a", quoted=True)
 
+    def column(self, node: exp.Expr) -> str:
+        """The column of ``a.x - b.x`` or ``b.x - a.x``, by its number."""
+        columns = self.code.difference(node)
+        if columns is None and isinstance(node, exp.Sub):
+            columns = self.code.difference(exp.Sub(this=node.expression.copy(), expression=node.this.copy()))
+        if columns is None or columns[0] != columns[1]:
+            raise NotGlobal
+        return str(columns[0])
+
     def read(self, node: exp.Expr, rises: bool) -> exp.Expr:
-        """The same over distances; goodness rises with the value of the node if ``rises``, else it falls."""
+        """The same over distances; goodness rises with the value of the node if ``rises``, else it falls.
+
+        There is no LEAST: it passes over NaN (inf - inf), so that a pair may do better than all its bounds.
+        """
         node = _bare(node)
         match node:
             case exp.Literal():
                 return node.copy()
             case exp.Abs():
                 return exp.Abs(this=self.leaf(node.this, rises))
-            case exp.Pow() if float(node.expression.name) in (2, 4):
+            case exp.Pow() if sign(node.this) > 0:  # no program takes a negative exponent
+                return exp.Pow(this=self.read(node.this, rises), expression=node.expression.copy())
+            case exp.Pow() if _even(node.expression):
                 return exp.Pow(this=self.leaf(node.this, rises), expression=node.expression.copy())
             case exp.Mul() if _bare(node.this) == _bare(node.expression) and sign(node.this) == 0:
                 return exp.Mul(this=self.leaf(node.this, rises), expression=self.leaf(node.expression, rises))
-            case exp.Add() | exp.Greatest() | exp.Least():
-                parts = {"this": self.read(node.this, rises)}
-                if isinstance(node, exp.Add):
-                    return exp.Add(**parts, expression=self.read(node.expression, rises))
-                return type(node)(**parts, expressions=[self.read(part, rises) for part in node.expressions])
+            case exp.Add():
+                return exp.Add(this=self.read(node.this, rises), expression=self.read(node.expression, rises))
+            case exp.Greatest():
+                others = [self.read(part, rises) for part in node.expressions]
+                return exp.Greatest(this=self.read(node.this, rises), expressions=others)
             case exp.Sub():
                 return exp.Sub(this=self.read(node.this, rises), expression=self.read(node.expression, not rises))
             case exp.Neg():
                 return exp.Neg(this=self.read(node.this, not rises))
             case exp.Mul() | exp.Div():
-                x, y = sign(node.this), sign(node.expression)
-                if not x * y and not (_constant(node.this) or _constant(node.expression)):
-                    raise NotGlobal
-                with_y = (x > 0) == rises if isinstance(node, exp.Mul) else (x > 0) != rises
-                constant = isinstance(_bare(node.expression), exp.Literal)
-                other = node.expression.copy() if constant else self.read(node.expression, with_y)
-                return type(node)(this=self.read(node.this, (y > 0) == rises), expression=other)
+                return self.product(node, rises)
             case exp.Sqrt() if sign(node.this) > 0:
                 return exp.Sqrt(this=self.read(node.this, rises))
         raise NotGlobal
+
+    def product(self, node: exp.Mul | exp.Div, rises: bool) -> exp.Expr:
+        """A product rises with one side if the other is not negative. A quotient jumps where its divisor changes sign,
+        a constant dividend or not."""
+        x, y = sign(node.this), sign(node.expression)
+        divides = isinstance(node, exp.Div)
+        if not x * y and not _constant(node.expression) and (divides or not _constant(node.this)):
+            raise NotGlobal
+        with_y = (x > 0) != rises if divides else (x > 0) == rises
+        constant = isinstance(_bare(node.expression), exp.Literal)
+        other = node.expression.copy() if constant else self.read(node.expression, with_y)
+        return type(node)(this=self.read(node.this, (y > 0) == rises), expression=other)
 
 
 def sign(node: exp.Expr) -> int:
@@ -95,12 +115,12 @@ def sign(node: exp.Expr) -> int:
         case exp.Neg():
             return -sign(node.this)
         case exp.Pow():
-            return 1 if float(node.expression.name) in (2, 4) else sign(node.this)
+            return 1 if _even(node.expression) else sign(node.this)
         case exp.Mul() | exp.Div():
             return 1 if _bare(node.this) == _bare(node.expression) else sign(node.this) * sign(node.expression)
         case exp.Add():
             return sign(node.this) if sign(node.this) == sign(node.expression) else 0
-        case exp.Greatest() | exp.Least():
+        case exp.Greatest():
             signs = {sign(part) for part in (node.this, *node.expressions)}
             return signs.pop() if len(signs) == 1 else 0
     return 0
@@ -117,7 +137,7 @@ def recognised(fitted: Fitted) -> Global | None:
         names = tuple(reader.rises)
         code = Code(tuple(Value(name, "number") for name in names))
         code.number(tree, 0)
-    except (NotGlobal, Uncompilable, ValueError):
+    except (NotGlobal, Uncompilable):
         return None
     if not names:
         return None
@@ -125,6 +145,10 @@ def recognised(fitted: Fitted) -> Global | None:
         code.emit(ops.NEGATE, 0, 0)
     bound = Program(np.array(code.lines, np.int64), np.array(code.constants), code.registers, False)
     return Global(np.array([int(name) for name in names]), np.array([reader.rises[name] for name in names]), bound)
+
+
+def _even(exponent: exp.Expr) -> bool:
+    return isinstance(exponent, exp.Literal) and not exponent.is_string and float(exponent.name) in (2, 4)
 
 
 def _constant(node: exp.Expr) -> bool:
