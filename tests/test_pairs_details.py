@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 import streams
 from cases import follow, run
-from pair_cases import COMPILED, CONDITIONS, make, pair
+from pair_cases import ALGORITHMS, COMPILED, CONDITIONS, make, pair
 
 import skyband as sb
 from skyband.pairs.compiler import compiled
@@ -104,13 +104,26 @@ def test_rows_without_a_number_that_the_score_needs_are_invalid():
     assert monitor.stats.invalid == 2 and monitor.top().num_rows == 0
 
 
-def test_large_integers_are_compared_exactly():
-    ids = [2**53 + 1, 2**53, 2**62 + 1, 2**62]
-    query = sb.TopKPairs(k=9, order_by="a.n - b.n", window=sb.last(9), where="a.id < b.id", select=("a.n", "b.n"))
+@pytest.mark.parametrize(("where", "holds", "more"), [
+    ("a.id < b.id", lambda x, y: x < y, pa.array([-(2**63), 2**63 - 1], pa.int64())),
+    ("a.id < b.id", lambda x, y: x < y, pa.array([2**63 + 1, 2**64 - 1, 2**63], pa.uint64())),
+    (f"a.id > {2**53} AND b.id <= {2**53}", lambda x, y: y <= 2**53 < x, pa.array([], pa.int64())),
+])  # fmt: skip
+def test_large_integers_are_compared_exactly(where, holds, more):
+    ids = [2**53 + 1, 2**53, 2**62 + 1, 2**62, *more.to_pylist()]
+    query = sb.TopKPairs(k=99, order_by="a.n - b.n", window=sb.last(9), where=where, select=("a.n", "b.n"))
     monitor = sb.Monitor(query)
-    monitor.push({"id": ids, "n": [0, 1, 2, 3]})
+    monitor.push({"id": pa.array(ids, more.type), "n": list(range(len(ids)))})
     pairs = {(row["a_n"], row["b_n"]) for row in monitor.top().to_pylist()}
-    assert pairs == {(i, j) for i in range(4) for j in range(4) if ids[i] < ids[j]}
+    assert pairs == {(i, j) for i, x in enumerate(ids) for j, y in enumerate(ids) if holds(x, y)}
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_k_beyond_all_pairs_takes_no_room(algorithm):
+    query = sb.TopKPairs(k=10**9, order_by="abs(a.x - b.x)", window=sb.last(4), algorithm=algorithm)
+    monitor = sb.Monitor(query)
+    monitor.push({"x": np.arange(50.0)})
+    assert monitor.top().num_rows == 6 and monitor.stats.bytes < 1_000_000
 
 
 @pytest.mark.parametrize("windows", [("arrivals-13", "arrivals-1"), ("count-7-3", "count-20-5"),

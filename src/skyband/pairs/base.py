@@ -129,7 +129,8 @@ class OverPairs(PerKey[State]):
         pairs = state.pair_score.size
         if state.size + more > pairs:
             pairs = max(2 * pairs, state.size + more)
-        room = np.where(queries.ties, pairs, queries.k) if queries.k.size else np.zeros(len(self.queries), np.int64)
+        most = np.where(queries.ties, pairs, np.minimum(queries.k, pairs))
+        room = most if queries.k.size else np.zeros(len(self.queries), np.int64)
         return state.wider(pairs, room)
 
     def _objects(self, rows: Rows) -> Objects:

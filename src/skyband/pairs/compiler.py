@@ -17,6 +17,8 @@ from skyband.kernels.pairs import program as ops
 from skyband.kernels.pairs.program import Program
 from skyband.queries.paired import Fitted, Value
 
+EXACT = 2**53  # smaller integers are doubles, and no larger one is rounded to them
+
 _BINARY: dict[type[exp.Expr], int] = {
     exp.Add: ops.ADD, exp.Sub: ops.SUBTRACT, exp.Mul: ops.MULTIPLY, exp.Div: ops.DIVIDE, exp.Mod: ops.REMAINDER,
 }  # fmt: skip
@@ -65,6 +67,8 @@ class Code:
         if isinstance(node, exp.Column):
             return self.emit(ops.OF_A if node.table.lower() == "a" else ops.OF_B, to, self.column(node))
         if isinstance(node, exp.Literal) and not node.is_string:
+            if node.is_int and int(node.name) >= EXACT:  # to compare with it asks for integers
+                raise Uncompilable
             return self.constant(float(node.name), to)
         if (columns := self.difference(node)) is not None:
             return self.emit(ops.DIFFERENCE, to, *columns)

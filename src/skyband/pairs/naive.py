@@ -31,7 +31,7 @@ class Naive(OverPairs):
 
     def _widened(self, state: State, more: int, queries: Queries) -> State:
         objects = state.time.size
-        room = objects * (objects if queries.strict else queries.K + 1)
+        room = objects * (objects if queries.strict else min(queries.K, objects) + 1)
         return super()._widened(state, max(0, room - state.size), queries)
 
     def tidy(self, state: State) -> None:

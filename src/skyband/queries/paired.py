@@ -239,6 +239,6 @@ def _value(column: pa.ChunkedArray, part: str) -> Floats:
         column = column.cast(pa.float64(), safe=False) if pa.types.is_integer(column.type) else column
         number: Floats = floats(column.combine_chunks(), "a column")
         return number
-    whole = pc.fill_null(column.cast(pa.int64(), safe=False), 0).to_numpy()
+    whole = pc.fill_null(column, pa.scalar(0, column.type)).to_numpy()
     half = whole >> 32 if part == "high" else whole & 0xFFFFFFFF
     return np.where(column.is_null().to_numpy(), np.nan, half.astype(np.float64))

@@ -98,8 +98,8 @@ def relist(window: Window, band: Pairs, queries: Queries, program: Program, kind
     meta[SIZE], short = drop_expired(band, meta[SIZE], meta[FLOOR], moves)
     if short.size > 0:
         meta[SIZE] = without(band, meta[SIZE], short, moves)
-    most_pairs = (short.size + 1) * (meta[STOP] - meta[START] + 1 if queries.strict else queries.K)
-    listed, size = room_for(most_pairs), 0
+    objects = meta[STOP] - meta[START] + 1
+    listed, size = room_for((short.size + 1) * (objects if queries.strict else min(queries.K, objects))), 0
     for at in range(meta[START], meta[STOP] if short.size > 0 else meta[START]):
         number = window.number[at]
         place = np.searchsorted(short, number)
