@@ -11,10 +11,11 @@ import oracle
 import pyarrow as pa
 import pytest
 import streams
-from cases import follow, run
+from cases import ONE_OF_EACH, follow, run
 from pair_cases import ALGORITHMS, COMPILED, CONDITIONS, make, pair
 
 import skyband as sb
+from skyband.kernels.pairs.sides import fill
 from skyband.pairs.compiler import compiled
 from skyband.pairs.monotone import recognised
 
@@ -168,6 +169,22 @@ def test_colours_that_are_rare_frequent_and_in_runs(chromatic):
                       "h": rng.integers(3, size=n)})  # fmt: skip
     query, model = pair(4, dict(extent=250, every=150), **chromatic)
     follow(sb.Monitor(query), model, streams.cut(table))
+
+
+@pytest.mark.parametrize("window", [*ONE_OF_EACH, "arrivals-500"])
+@pytest.mark.parametrize("more", [dict(), dict(where="a.id > b.id"), dict(different=("c", "g"), ties="all")], ids=str)
+def test_two_colours_apart(monkeypatch, window, more):
+    """Objects of two colours, each side by side, as in large windows; late ones, which end that, and none too."""
+    monkeypatch.setattr("skyband.pairs.scase.SEVERAL", 0)
+    monkeypatch.setattr("skyband.pairs.scase.RUN", 2)
+    laid_out = []
+    monkeypatch.setattr("skyband.pairs.scase.fill", lambda sides, window: laid_out.append(fill(sides, window)))
+    for stream in ("jittered_tied", "random"):
+        table = make(stream, 1, 70)
+        table = table.append_column("c", pa.array(np.random.default_rng(4).choice(["u", "v"], table.num_rows)))
+        query, model = pair(3, window, **{"different": ("c",), **more}, algorithm="scase")
+        follow(sb.Monitor(query), model, streams.cut(table))
+    assert laid_out
 
 
 @pytest.mark.parametrize("order_by", ["abs(a.x - b.x)", "-2 * abs(a.x - b.x) * abs(a.y - b.y) DESC",

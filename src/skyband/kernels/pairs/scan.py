@@ -151,8 +151,8 @@ def _crowded(link: Ints, listed: int, low: int) -> bool:
 def offer(window: Window, kinds: Ints, new: Newcomer, bar: Bar, scratch: Scratch, at: int, n: int, step: int) -> int:
     """Take the pairs of a block that pass, youngest first; returns the step that the last was held against.
 
-    The block begins ``at`` a place, and then its objects may not fit the newcomer, or is gathered (-1). ``step`` is
-    that of its youngest pair.
+    The block begins ``at`` a place, or is gathered (-1). Its objects may not fit the newcomer. ``step`` is that of its
+    youngest pair.
     """
     score, time, stairs, found = scratch.register[0], window.time, bar.stairs, scratch.found
     least = stairs.score[step] if step < bar.steps else -np.inf
@@ -161,7 +161,7 @@ def offer(window: Window, kinds: Ints, new: Newcomer, bar: Bar, scratch: Scratch
         if not score[i] >= least:
             continue
         other = scratch.place[i] if at < 0 else at + i
-        if kinds.size > 0 and at >= 0 and not fits(window.colours, kinds, new.colours, other):
+        if kinds.size > 0 and not fits(window.colours, kinds, new.colours, other):
             continue
         if other >= new.at:
             of = (score[i], new.time, new.number, time[other], 2 * window.number[other] + scratch.swapped[i])

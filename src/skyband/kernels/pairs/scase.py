@@ -8,7 +8,20 @@ from skyband.kernels.pairs.answers import Answers, Log, Queries, renew
 from skyband.kernels.pairs.band import Pairs, Stairs, climb, merge, sort
 from skyband.kernels.pairs.program import Program
 from skyband.kernels.pairs.scan import Bar, Newcomer, Scratch, scan
-from skyband.kernels.pairs.window import FLOOR, LIMIT, NEWEST, SIZE, STEPS, Objects, Window, enter, expire, place_of
+from skyband.kernels.pairs.sides import Sides, join, scan_sides
+from skyband.kernels.pairs.window import (
+    FLOOR,
+    LIMIT,
+    NEWEST,
+    SIZE,
+    STEPS,
+    STOP,
+    Objects,
+    Window,
+    enter,
+    expire,
+    place_of,
+)
 
 Ints = NDArray[np.int64]
 
@@ -52,10 +65,13 @@ def tidy(window: Window, band: Pairs, stairs: Stairs, queries: Queries) -> None:
 @outer
 def arrive(
     window: Window, band: Pairs, stairs: Stairs, answers: Answers, log: Log, queries: Queries, program: Program,
-    kinds: Ints, objects: Objects, first: int, moves: bool, scratch: Scratch,
+    kinds: Ints, objects: Objects, first: int, moves: bool, scratch: Scratch, sides: Sides,
 ) -> int:  # fmt: skip
-    """Objects one after the other; returns the one before which room ran out in S or in the log, or their number."""
-    meta = window.meta
+    """Objects one after the other; returns the one before which room ran out in S or in the log, or their number.
+
+    ``sides``: all objects once more, colour by colour; or no room for any.
+    """
+    meta, aside = window.meta, sides.place.size > 0
     most = log.score.size - 2 * answers.score.size
     for i in range(first, objects.time.size):
         if log.used[0] > most:
@@ -64,10 +80,17 @@ def arrive(
         if not step_on(window, queries, time, moves):
             continue
         new = Newcomer(time, objects.number[i], objects.values[i], objects.colours[i], place_of(window, time))
-        scan(window, program, kinds, new, Bar(stairs, meta[STEPS], queries.strict), scratch)
+        bar = Bar(stairs, meta[STEPS], queries.strict)
+        aside = aside and new.at == meta[STOP]  # late: places move
+        if aside:
+            scan_sides(window, program, kinds, new, bar, scratch, sides)
+        else:
+            scan(window, program, kinds, new, bar, scratch)
         if meta[SIZE] + scratch.done[0] > band.score.size:
             return i
         enter(window, new.at, objects, i)
+        if aside:
+            join(sides, window, new.at)
         best = settle(window, band, stairs, queries, scratch)
         renew(answers, log, queries, band, meta[SIZE], (meta[NEWEST], time, new.number), best)
     return int(objects.time.size)
