@@ -8,13 +8,13 @@ import streams
 
 import skyband as sb
 from skyband.layout import Layout
-from skyband.spark.job import Job, shard_names
+from skyband.spark.job import Job, _murmur3, cell_names, shard_names
 from skyband.spark.operator import MemoryPieces, merging, unpacker
 from skyband.spark.pack import PACKED, Packer
 from skyband.spark.partial import summable
 from skyband.spark.rounds import PROPOSED, counting, proposing
 from skyband.spark.shard import MERGED
-from skyband.spark.spread import cells
+from skyband.spark.spread import cells, groups_for
 
 WINDOWS = {
     "hops": sb.last("10 seconds", every="2 seconds", late=f"{streams.LATE} microseconds"),
@@ -104,6 +104,27 @@ def test_cells_equal_the_engine(query, window, name):
     got = [stream.batch(spread(batch, rng)) for batch in streams.cut(table, int(rng.integers(100)), pieces=6)]
     got.append(stream.batch([[]], ended=True))
     same(got, pa.concat_tables(expected))
+
+
+def test_cells_of_pairs_of_which_two_colours_lie_apart(monkeypatch):
+    """What large windows do in the cells between two groups, in small ones."""
+    monkeypatch.setattr("skyband.pairs.scase.SEVERAL", 0)
+    monkeypatch.setattr("skyband.pairs.scase.RUN", 2)
+    for query in ("pairs", "far"):
+        test_cells_equal_the_engine(query, "hops", "jittered_tied")
+
+
+@pytest.mark.parametrize("tasks", [2, 3, 4, 8, 16])
+def test_cells_keep_all_tasks_busy(tasks):
+    """No task has more to do than the others, but for one cell; a cell between two groups counts twice."""
+    groups = groups_for("pairs", tasks)
+    work = [len(cell) for cell in cells("pairs", groups)]
+    assert len(cells("pairs", groups - 1)) < tasks <= len(work)
+    names, load = cell_names(work), [0] * tasks
+    for name, amount in zip(names, work, strict=True):
+        load[_murmur3(name) % tasks] += amount
+    assert len({*names}) == len(names) and 0 in names
+    assert max(load) <= sum(work) / tasks + 1 and min(load) > 0
 
 
 def test_ids_that_left_take_no_room():

@@ -1,5 +1,6 @@
 """What every task of a run needs to know. No pyspark here: it is the part that travels to the workers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
@@ -13,6 +14,8 @@ from skyband.plan import Plan, plan_for
 from skyband.queries import Query, TopK, TopKPairs
 from skyband.spark.partial import over_sums, summable
 from skyband.spark.spread import Local, cells
+
+PLACES = 48  # shards of unequal work are spread evenly over each number of tasks that divides it
 
 Emit = Literal["final", "changes", "latest"]
 
@@ -96,7 +99,7 @@ class Job:
         columns = [[field.name, str(field.type)] for field in self.schema]
         return {"query": self.query.spec(), "columns": columns, "on": str(self.kind), "arrival": self.tie,
                 "latest": self.latest, "shards": len(self.shards), "chunks": self.chunks,
-                "groups": self.groups}  # fmt: skip
+                "groups": self.groups, **({"cells": list(self.shards)} if self.spread else {})}  # fmt: skip
 
 
 class Prepared(NamedTuple):
@@ -131,7 +134,7 @@ def prepare(job: Job) -> Prepared:
     local = Local(placed, travelling) if job.spread else layout
     plan = across = plan_for((placed,))
     if job.spread and isinstance(placed, TopKPairs):
-        across = plan_for((placed.but(different=(*(placed.different or ()), job.part)),))
+        across = plan_for((placed.but(different=(job.part, *(placed.different or ()))),))
     return Prepared(placed, query.measure(), plan, across, layout, local, travelling, _answer_schema(job, layout))
 
 
@@ -151,7 +154,7 @@ def shard_names(count: int) -> list[int]:
     """Numbers that Spark's hash spreads evenly over ``count`` tasks, so that no task gets two shards and another none.
 
     >>> shard_names(4)
-    [0, 2, 6, 14]
+    [0, 2, 6, 12]
     """
     names: dict[int, int] = {}
     number = 0
@@ -159,6 +162,31 @@ def shard_names(count: int) -> list[int]:
         names.setdefault(_murmur3(number) % count, number)
         number += 1
     return sorted(names.values())
+
+
+def cell_names(work: Sequence[int]) -> list[int]:
+    """The same for shards of which some have more to do, over any usual number of tasks.
+
+    There are not as many tasks as shards then; and how many there are must not matter, since a checkpoint may go on on
+    more cores. Zero is among the names, as above: by that shard a checkpoint with other ones is known.
+
+    >>> [_murmur3(name) % 2 for name in cell_names([1, 2, 1])]
+    [0, 1, 0]
+    """
+    load = {tasks: [0] * tasks for tasks in range(2, PLACES + 1) if PLACES % tasks == 0}
+    waiting: list[list[int]] = [[] for _ in range(PLACES)]
+    for shard in sorted(range(len(work)), key=lambda shard: -work[shard]):
+        place = min(range(PLACES), key=lambda place: sum(tasks * load[tasks][place % tasks] for tasks in load))
+        waiting[place].append(shard)
+        for tasks in load:
+            load[tasks][place % tasks] += work[shard]
+    names: dict[int, int] = {}
+    number = 0
+    while len(names) < len(work):
+        if shards := waiting[(_murmur3(number) - _murmur3(0)) % PLACES]:
+            names[shards.pop(0)] = number
+        number += 1
+    return [names[shard] for shard in range(len(work))]
 
 
 def _murmur3(number: int) -> int:

@@ -1,7 +1,7 @@
 """``run``: a query put to a DataFrame, streaming or static."""
 
 from collections.abc import Sequence
-from itertools import islice
+from itertools import chain, islice
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -16,14 +16,14 @@ from skyband.expressions import find_column
 from skyband.intake import Intake
 from skyband.layout import Layout
 from skyband.queries import Query, TopK, TopKDominating, TopKIncomplete, TopKPairs, lowered, names_of
-from skyband.spark.job import Emit, Job, shard_names
+from skyband.spark.job import Emit, Job, cell_names, shard_names
 from skyband.spark.operator import Operator, answer_schema, at_once, merging, unpacker
 from skyband.spark.pack import PACKED, packer
 from skyband.spark.partial import summable
 from skyband.spark.rounds import PROPOSED, counting, proposing
 from skyband.spark.session import configure
 from skyband.spark.shard import COUNTS, MERGED, Step
-from skyband.spark.spread import cells
+from skyband.spark.spread import cells, groups_for
 
 METRICS = "skyband"
 CHUNKS = 16
@@ -51,8 +51,8 @@ def run(
             and rank.
         arrival: an integer column that tells the order of arrival, for objects that tie in score and event time. By
             default the first integer column that is no partition column; then the content of the rows decides.
-        shards: how many tasks share the state of a query with ``partition_by``; ``spark.sql.shuffle.partitions`` by
-            default. A checkpoint keeps the number it was begun with.
+        shards: how many tasks share the state of a query with ``partition_by``, or of one that is spread without;
+            ``spark.sql.shuffle.partitions`` by default. A checkpoint keeps the number it was begun with.
         chunks: pieces of each shard's state, so that a batch rewrites only those it touches.
         metrics: what the observed metrics are called; two rankings in one streaming query need two names.
 
@@ -154,13 +154,16 @@ class _Inputs:
             shards = int(self.df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
         if not all(isinstance(count, int) and count >= 1 for count in (shards, chunks)):
             raise QueryError(f"shards={shards!r}, chunks={chunks!r}: both must be whole numbers, at least 1")
-        groups = [shards if self._spreads(query, len(queries) == 1) else 1 for query in queries]
-        counts = [shards if query.partition_by else len(cells(query.family, some))
-                  for query, some in zip(queries, groups, strict=True)]  # fmt: skip
-        names = iter(shard_names(sum(counts)))
+        alone = len(queries) == 1
+        groups = [groups_for(query.family, shards) if self._spreads(query, alone) else 1 for query in queries]
+        # A cell with the rows of two groups has the pairs between them, twice as many as there are within one.
+        work = [[1] * shards if query.partition_by else [len(cell) for cell in cells(query.family, some)]
+                for query, some in zip(queries, groups, strict=True)]  # fmt: skip
+        each = list(chain.from_iterable(work))
+        names = iter(shard_names(len(each)) if len(set(each)) == 1 else cell_names(each))
         return tuple(
-            self._job(query, tuple(islice(names, count)), chunks if query.partition_by else 1, some, len(queries) == 1)
-            for query, count, some in zip(queries, counts, groups, strict=True)
+            self._job(query, tuple(islice(names, len(own))), chunks if query.partition_by else 1, some, alone)
+            for query, own, some in zip(queries, work, groups, strict=True)
         )
 
     def _spreads(self, query: Query, alone: bool) -> bool:

@@ -5,6 +5,7 @@ engine as if they were the whole stream; what it finds best in a window it tells
 the same windows in the same micro-batch, so that their answers can be merged without any more state.
 """
 
+import math
 from collections.abc import Sequence
 from itertools import combinations_with_replacement
 
@@ -30,6 +31,15 @@ def cells(family: str, groups: int) -> list[tuple[int, ...]]:
     if family != "pairs":
         return [(group,) for group in range(groups)]
     return [tuple(sorted({i, j})) for i, j in combinations_with_replacement(range(groups), 2)]
+
+
+def groups_for(family: str, shards: int) -> int:
+    """How many groups of rows give each of so many tasks a cell, or more than one.
+
+    >>> [groups_for("pairs", shards) for shards in (1, 2, 3, 4, 8, 200)]
+    [1, 2, 2, 3, 4, 20]
+    """
+    return shards if family != "pairs" else math.ceil((math.sqrt(8 * shards + 1) - 1) / 2)
 
 
 class Local(Layout):
