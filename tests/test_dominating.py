@@ -17,7 +17,8 @@ from oracle_dominating import TopKDominating
 
 import skyband as sb
 from skyband import plan
-from skyband.kernels.dominating import static as static
+from skyband.kernels.dominating import static
+from skyband.kernels.dominating.space import COUNT
 
 ALGORITHMS = plan.algorithms("dominating")
 EXACT = sorted(name for name, algorithm in ALGORITHMS.items() if algorithm.exact)
@@ -168,6 +169,51 @@ def test_memory_stays_bounded(algorithm, window):
         monitor.push(batch)
         sizes.append(sum(array.nbytes for _, array in monitor.arrays()))
     assert max(sizes[30:]) <= 2 * max(sizes[:30])
+
+
+def moving(kind, n, d=3):
+    x, age = np.random.default_rng(4).random((n, d)), np.arange(n)[:, None]
+    return {"rising": x + age, "falling": x - age, "leaping": x + age // 1_000 % 2 * 9, "constant": x * 0,
+            "duplicated": np.round(2 * x)}[kind]  # fmt: skip
+
+
+def watched(algorithm, n, d=3, **rest):
+    return sb.Monitor(sb.TopKDominating(k=8, dimensions={f"x{j}": "min" for j in range(d)}, window=sb.last(n),
+                                        select=("id",), algorithm=algorithm, **rest))  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "most"), [("rising", 2_000), ("falling", 2_500), ("constant", 500),
+                                            ("duplicated", 500)])  # fmt: skip
+def test_comparisons_per_arrival(kind, most):
+    """The grid follows the points, and equal points are counted once: no stream makes every arrival a scan."""
+    n = 4_000
+    monitor, rows = watched("cla", n), table(moving(kind, 4 * n))
+    for low in range(0, 4 * n, n // 4):
+        if low == 2 * n:
+            monitor.pipelines[0].algorithm.work[:] = 0
+        monitor.push(rows.slice(low, n // 4))
+    assert monitor.pipelines[0].algorithm.work[0] <= most * 2 * n
+
+
+@pytest.mark.parametrize("algorithm", EXACT)
+@pytest.mark.parametrize("kind", ["rising", "falling", "leaping", "constant"])
+@pytest.mark.parametrize("pieces", [1, 60])
+def test_the_grid_follows(algorithm, kind, pieces):
+    """Streams that leave the grid behind, in one batch that is many windows long or in many: the grid is laid anew."""
+    n, total = 400, 2_500
+    monitor, x = watched(algorithm, n), moving(kind, total)
+    shown, at = set(), 0
+    for batch in streams.cut(table(x), pieces=pieces):
+        changes = monitor.push(batch).to_pylist()
+        at += batch.num_rows
+        for row in changes:
+            (shown.add if row["op"] == "+" else shown.remove)(row["id"])
+        expected = naive(x, max(0, at - n), at, 8)
+        assert [(r["id"], r["score"]) for r in monitor.top().to_pylist()] == expected
+        assert shown == {number for number, _ in expected}
+    monitor.check()
+    space = monitor.pipelines[0].algorithm.parts(monitor.pipelines[0].algorithm.states[0])[0]
+    assert pieces == 1 or kind == "constant" or space.cells[COUNT].max() <= 0.75 * n
 
 
 def test_many_dimensions():

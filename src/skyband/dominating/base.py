@@ -2,12 +2,14 @@
 
 from abc import abstractmethod
 from collections import namedtuple
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skyband.algorithm import FOREVER, NOTHING, Changes, Emission, Floats, Ints, Rankings, Rows
+from skyband.kernels.dominating.harvest import dominating
 from skyband.kernels.dominating.ledger import (
     GONE,
     RANK,
@@ -43,17 +45,19 @@ from skyband.kernels.dominating.space import (
     all_points,
     empty_space,
     laid_out,
+    stale,
 )
-from skyband.kernels.dominating.static import dominating
-from skyband.kernels.dominating.tell import ARRIVAL, NONE, Told
+from skyband.kernels.dominating.tell import ARRIVAL, HIGH, NONE, Told, all_told
 from skyband.order import ranking
 from skyband.perkey import PerKey, best
 from skyband.queries import Query, TopKDominating
 
+PIECE = 1 << 12  # rows that are taken in at once, or as many as the window holds
+NOTHING_TOLD = Told(np.empty((5, 0), np.int64), np.zeros(1, np.int64))
 NOW, CLOSED = range(2)  # of the clock: the newest position, and the end of the last window that closed
 
 # Fields that are tables, and their rows.
-TABLES = {"slots": 7, "cells": 3, "axes": 2, "data": 7, "gone": 3, "cell": 7, "event": 5, "mark": 5, "rival": 2}
+TABLES = {"slots": 7, "cells": 3, "axes": 3, "data": 7, "gone": 3, "cell": 7, "event": 5, "mark": 5, "rival": 2}
 
 State = tuple[NDArray[Any], ...]
 
@@ -112,8 +116,12 @@ class Dominating(PerKey[State]):
         x = rows.values if rows.score.size else np.empty((0, self.d))
         points = Points._make(map(_fixed, (x, rows.time, rows.number)))
         steps = self._slides(state, points, frontier) if self.window.hopping else self._arrivals(state, points)
-        state, told = self.take(self._roomy(state, points), points, steps)
-        return state, (_rankings(told) if self.window.hopping else _changes(told),)
+        told = [NOTHING_TOLD]
+        for part, its in self._pieces(state, points, steps):
+            state, some = self.take(self._roomy(state, part), part, its)
+            told.append(some)
+        whole = all_told(told)
+        return state, (_rankings(whole) if self.window.hopping else _changes(whole),)
 
     def snapshot(self, state: State, waiting: Rows, query: Query, k: int, last: int | None) -> tuple[int, Ints, Floats]:
         window, (space, ledger) = self.window, self.parts(state)[:2]
@@ -199,7 +207,7 @@ class Dominating(PerKey[State]):
         clock, n = state[-1], rows.time.size
         now = np.maximum.accumulate(np.append(clock[NOW], rows.time))
         clock[NOW] = now[-1]
-        return np.stack([np.arange(1, n + 1), now[1:] - self.window.extent, np.full(n, ARRIVAL), np.arange(n)])
+        return np.stack([np.arange(1, n + 1), now[1:] - self.window.extent, np.full(n, ARRIVAL), rows.number])
 
     def _slides(self, state: State, rows: Points, frontier: int) -> Ints:
         """A step for each window that closes and holds a point, and one for what belongs to later windows."""
@@ -218,9 +226,24 @@ class Dominating(PerKey[State]):
         clock[NOW] = max(clock[NOW], newest[0])
         present = window.first_end(min(frontier, FOREVER) if window.time else frontier - 1)
         floor = np.append(end, present) - window.extent - 1
-        trigger = np.append(np.searchsorted(rows.time, end - 1), rows.time.size)
+        number = np.append(rows.number, rows.time.size)
+        trigger = np.append(number[np.searchsorted(rows.time, end - 1)], NONE)
         high = np.append(np.searchsorted(rows.time, end), rows.time.size)
         return np.stack([high, floor, np.append(end, NONE), trigger])
+
+    def _pieces(self, state: State, rows: Points, steps: Ints) -> Iterator[tuple[Points, Ints]]:
+        """The steps in order, so many at a time that the grid is looked after before the window is another one."""
+        space, low, first = self.parts(state)[0], 0, 0
+        n = int(space.meta[TAIL] - space.meta[HEAD]) if self.window.time else self.window.extent
+        while first < steps.shape[1]:
+            room = max(PIECE, n)
+            last = max(first + 1, int(np.searchsorted(steps[HIGH], low + room, "right")))
+            high = int(steps[HIGH, last - 1])
+            its = np.ascontiguousarray(steps[:, first:last])
+            its[HIGH] -= low
+            yield Points._make(_fixed(column[low:high]) for column in rows), its
+            n = n + high - low if self.window.time else n
+            low, first = high, last
 
     def _roomy(self, state: State, rows: Points) -> State:
         """The state with room for the rows, and a grid that suits the points."""
@@ -228,7 +251,7 @@ class Dominating(PerKey[State]):
         n, room = int(space.meta[TAIL] - space.meta[HEAD]), space.slots.shape[1]
         most = n + rows.time.size
         most = most if self.window.time else min(most, self.window.extent)
-        if most <= room <= 4 * most + 64 and most <= 2 * space.meta[LAID]:
+        if most <= room <= 4 * most + 64 and most <= 2 * space.meta[LAID] and not stale(space):
             return state
         slots, x = all_points(space)
         wanted = most + most // 2 + 8

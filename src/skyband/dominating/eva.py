@@ -12,7 +12,7 @@ from skyband.kernels.dominating.harvest import BIG, NEVER, OPEN
 from skyband.kernels.dominating.ledger import SIZE, Ledger, empty_ledger, with_slots
 from skyband.kernels.dominating.space import CELL, HEAD, TAIL, Points, Space, all_points
 from skyband.kernels.dominating.steps import anew, event_steps, told_of
-from skyband.kernels.dominating.tell import Told
+from skyband.kernels.dominating.tell import Told, all_told
 
 
 class EVA(Dominating):
@@ -33,6 +33,8 @@ class EVA(Dominating):
         - Section 8: time counts updates, and a step with a arrivals and x expirations is max(a, x) of them.
         - When more than half of the window comes in one step, the top k are found from scratch, best bound first.
         - The cells of the grid are parted by quantiles, and there are about n / 32 of them in any number of dimensions.
+        - Equal points have the same score: the bound of one serves for the other, and a score that is known is not
+          counted again. One whose bound is just the k-th score, and which is older than the k-th, is not counted.
     """
 
     name = "eva"
@@ -53,9 +55,7 @@ class EVA(Dominating):
             if events.meta[kernel.FORCED]:
                 ledger, samples, events = anew(space, ledger, samples, events, setting, self.work)
                 told.append(told_of(ledger, rows, steps, at - 1))
-        parts = [part.rows[:, : part.used[0]] for part in told]
-        whole = Told(np.concatenate(parts, axis=1), np.array([sum(part.shape[1] for part in parts)]))
-        return self.whole(state, space, ledger, samples, events), whole
+        return self.whole(state, space, ledger, samples, events), all_told(told)
 
     def setting(self, space: Space) -> Ints:
         """What the kernel is to know beside the state."""

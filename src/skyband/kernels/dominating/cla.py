@@ -19,6 +19,7 @@ from skyband.kernels.dominating.ledger import (
     remove,
     settle,
     strike,
+    twin,
 )
 from skyband.kernels.dominating.score import reference, score_of
 from skyband.kernels.dominating.space import (
@@ -131,7 +132,7 @@ def _come(space: Space, ledger: Ledger, marks: Marks, rows: Points, i: int, hot:
 
 @inner
 def _look(space: Space, ledger: Ledger, marks: Marks, hot: Ints, k: int, work: Ints) -> Ledger:
-    """Decides about hot points: plain if a plain one dominates them or their score is low, else into the ledger."""
+    """Decides about hot points: plain if a plain one is no worse or their score is low, else into the ledger."""
     marked, meta = marks.cell, marks.meta
     if hot.size > 2 * k + 16 or meta[FORCED]:
         for slot in hot:  # too many for one at a time
@@ -143,13 +144,14 @@ def _look(space: Space, ledger: Ledger, marks: Marks, hot: Ints, k: int, work: I
     for slot in hot:
         point(space, slot, p)
         cell = space.slots[CELL, slot]
-        other = reference(space, p, cell, ledger.entry, work) if meta[LEVEL] >= 0 else -1
+        same = twin(ledger, p)
+        other = reference(space, p, cell, ledger.entry, work) if meta[LEVEL] >= 0 and same < 0 else -1
         if other >= 0:
             there = space.slots[CELL, other]
             bound = min(marks.base[other] + marked[DRIFT, there], marked[MOST, there])
         else:  # as if it had been there at the review: what has gone since may have been its own
-            score = score_of(space, p, cell, work)
-            work[1] += 1
+            score = ledger.data[SCORE, same] if same >= 0 else score_of(space, p, cell, work)
+            work[1] += same < 0
             bound = score + meta[EXPIRED]
             if bound > meta[LEVEL]:
                 ledger = add(ledger, space, slot, score)
@@ -242,16 +244,24 @@ def _forget(space: Space, ledger: Ledger, marks: Marks, level: int) -> Ledger:
 
 @inner
 def _drop_beaten(space: Space, ledger: Ledger, marks: Marks, k: int, ties: bool) -> Ledger:
-    """Strikes out for ever the entries that k newer ones dominate or equal: as long as it lives they rank before it."""
-    beaten = np.zeros(ledger.meta[SIZE], np.bool_)
-    for i in range(beaten.size):
+    """Strikes out for ever the entries that k newer ones dominate or equal: as long as it lives they rank before it.
+
+    If there are k of them, there are k that are not beaten themselves; with those alone it is compared.
+    """
+    size, kept = ledger.meta[SIZE], 0
+    turn, unbeaten, beaten = np.empty(size, np.int64), np.empty(size, np.int64), np.zeros(size, np.bool_)
+    for i in range(size):
+        turn[i] = -space.slots[TURN, ledger.data[SLOT, i]]
+    for i in np.argsort(turn):
         count = 0
-        for other in range(beaten.size):
-            if space.slots[TURN, ledger.data[SLOT, other]] > space.slots[TURN, ledger.data[SLOT, i]]:
-                count += _no_worse(ledger, other, i, ties)
-                if count == k:
-                    break
+        for r in range(kept):
+            count += _no_worse(ledger, unbeaten[r], i, ties)
+            if count == k:
+                break
         beaten[i] = count == k
+        if not beaten[i]:
+            unbeaten[kept] = i
+            kept += 1
     for i in range(beaten.size - 1, -1, -1):
         if beaten[i]:
             slot = ledger.data[SLOT, i]

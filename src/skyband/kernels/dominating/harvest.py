@@ -3,16 +3,19 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.dominating.ledger import SCORE, SIZE, Ledger, add, kth
+from skyband.kernels.dominating.ledger import SCORE, SIZE, SLOT, Ledger, add, empty_ledger, kth, with_slots
 from skyband.kernels.dominating.score import reference, score_of
-from skyband.kernels.dominating.space import CELL, COUNT, SHAPE, START, Space, point
-from skyband.kernels.jit import inner
+from skyband.kernels.dominating.space import CELL, COUNT, PLACE, SHAPE, START, Space, laid_out, point
+from skyband.kernels.dominating.sums import upward
+from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 PLAIN, NEVER, OPEN = -1, -2, -3  # in place of an entry: what is known of a point that is not in the ledger
 BIG = 1 << 40  # a score that none reaches
+MEMO = 1 << 10  # different points that are remembered
+PRIME = 2147483647
 
 
 @inner
@@ -98,6 +101,25 @@ def _longer(key: Floats, slots: Ints) -> tuple[Floats, Ints]:
 
 
 @inner
+def _recall(space: Space, memo: Ints, slot: int, p: Floats) -> int:
+    """A slot whose point equals p, which is that of ``slot``, or -1; then ``slot`` is what is recalled from now on.
+
+    So that of equal points, however many there are, one is looked at.
+    """
+    mixed, places = 0, space.owner.size
+    for bits in p.view(np.int64):
+        mixed = (mixed + bits % PRIME) * 48271 % PRIME
+    at = mixed % memo.size
+    other = memo[at]
+    for j in range(p.size):
+        if other >= 0 and space.x[j * places + space.slots[PLACE, other]] != p[j]:
+            other = -1
+    if other < 0:
+        memo[at] = slot
+    return int(other)
+
+
+@inner
 def harvest(
     space: Space, ledger: Ledger, base: Ints, drift: Ints, most: Ints, top: Ints, aim: Ints, work: Ints
 ) -> tuple[Ledger, int]:
@@ -105,13 +127,13 @@ def harvest(
 
     The level is that of :func:`level_of`, with ``aim`` = (k, target, slack). The bounds of all plain points are then at
     or below it. Best bounds first: once a bound is not above the level, no later one is. A point
-    that a plain one dominates scores less than that one, so its own score need not be counted.
+    that a plain one dominates or equals scores no more than that one, so its own score need not be counted.
     """
     k, target, slack = aim
     level = level_of(ledger, k, target, slack)
     key, slots = gather(space, ledger, base, drift, most, top, level)
-    size, found = slots.size, 0
-    p = np.empty(space.axes.shape[1])
+    size, renew = slots.size, 0
+    p, memo = np.empty(space.axes.shape[1]), np.full(MEMO, -1)
     while size > 0:
         slot = slots[0]
         cell = space.slots[CELL, slot]
@@ -121,20 +143,25 @@ def harvest(
         key[0], slots[0] = key[size], slots[size]
         _sink(key, slots, 0, size)
         point(space, slot, p)
-        other = reference(space, p, cell, ledger.entry, work)
+        same = _recall(space, memo, slot, p)
+        other = same
+        if same < 0:
+            other = reference(space, p, cell, ledger.entry, work)
+        elif ledger.entry[same] >= 0:
+            other = -1
         if other >= 0:
             there = space.slots[CELL, other]
-            base[slot] = min(base[other] + drift[there], most[there]) - 1 - drift[cell]
+            base[slot] = min(base[other] + drift[there], most[there]) - drift[cell]
             ledger.entry[slot] = PLAIN
         else:
-            score = score_of(space, p, cell, work)
-            work[1] += 1
+            score = ledger.data[SCORE, ledger.entry[same]] if same >= 0 else score_of(space, p, cell, work)
+            work[1] += same < 0
             base[slot] = score - drift[cell]
             if score > level:
                 ledger = add(ledger, space, slot, score)
-                found += 1
-                if found % 16 == 0 or ledger.meta[SIZE] <= target:
+                if ledger.meta[SIZE] <= target or ledger.meta[SIZE] >= renew:
                     level = max(level, level_of(ledger, k, target, slack))
+                    renew = ledger.meta[SIZE] + max(16, ledger.meta[SIZE] // 8)
             else:
                 ledger.entry[slot] = PLAIN
         if ledger.entry[slot] == PLAIN:
@@ -146,3 +173,28 @@ def harvest(
         ledger.entry[slot] = PLAIN
         top[cell] = max(top[cell], base[slot])
     return ledger, level
+
+
+def dominating(points: Floats, k: int) -> tuple[Ints, Ints]:
+    """Rows of the points (n × d), ascending, and their scores: the top k dominating, and those that tie with the k-th.
+
+    >>> dominating(np.array([[3.0, 3.0], [1.0, 2.0], [2.0, 2.5], [1.0, 2.0]]), 1)
+    (array([1, 3]), array([2, 2]))
+    """
+    numbers = np.arange(points.shape[0])
+    space = laid_out(points, numbers, numbers, 0, points[:0])
+    rows, score = _best(space, with_slots(empty_ledger(points.shape[1]), space.slots.shape[1]), k)
+    order = np.argsort(rows)
+    return rows[order], score[order]
+
+
+@outer
+def _best(space: Space, ledger: Ledger, k: int) -> tuple[Ints, Ints]:
+    """The slots, which are the rows in a space that was just laid out, and the scores."""
+    most, base, work = upward(space, space.cells[COUNT]), np.full(ledger.entry.size, BIG), np.zeros(3, np.int64)
+    unknown = np.full(most.size, BIG)
+    ledger, _ = harvest(space, ledger, base, np.zeros(most.size, np.int64), most, unknown, np.array([k, k, 1]), work)
+    score = ledger.data[SCORE, : ledger.meta[SIZE]]
+    least = kth(score.copy(), min(k, score.size)) if score.size else 0
+    found = np.flatnonzero(score >= least)
+    return ledger.data[SLOT][found], score[found]

@@ -148,6 +148,19 @@ def account(ledger: Ledger, p: Floats, by: int, work: Ints) -> None:
 
 
 @inner
+def twin(ledger: Ledger, p: Floats) -> int:
+    """An entry that equals p, and so has its score, or -1."""
+    room = ledger.data.shape[1]
+    for i in range(ledger.meta[SIZE]):
+        j = 0
+        while j < p.size and ledger.x[j * room + i] == p[j]:
+            j += 1
+        if j == p.size:
+            return i
+    return -1
+
+
+@inner
 def beats(ledger: Ledger, a: int, b: int) -> bool:
     """Whether entry a ranks before entry b."""
     data = ledger.data

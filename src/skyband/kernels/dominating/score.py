@@ -23,6 +23,15 @@ def dominates(space: Space, place: int, p: Floats) -> bool:
 
 
 @inner
+def no_worse(space: Space, place: int, p: Floats) -> bool:
+    """Whether the point at a place dominates p or equals it: then it scores as much or more."""
+    j, places = 0, space.owner.size
+    while j < p.size and space.x[j * places + place] <= p[j]:
+        j += 1
+    return j == p.size
+
+
+@inner
 def coordinates(space: Space, cell: int) -> Ints:
     """The place of a cell in the grid."""
     found = np.empty(space.axes.shape[1], np.int64)
@@ -122,7 +131,8 @@ def all_scores(space: Space, slots: Ints) -> Ints:
 def reference(space: Space, p: Floats, cell: int, listed: Ints, work: Ints) -> int:
     """FindReferencePoint (section 4.2): the slot of a point that dominates p and for which ``listed`` is -1, or -1.
 
-    Cells are visited by falling sum of their coordinates, from that of p on, since a point found early scores low.
+    A point that equals p will do too: it scores the same. Cells are visited by falling sum of their coordinates, from
+    that of p on, since a point found early scores low.
     """
     d, c = space.axes.shape[1], coordinates(space, cell)
     back, most = np.zeros(d, np.int64), 0
@@ -163,6 +173,6 @@ def _reference_in(space: Space, p: Floats, cell: int, sure: bool, listed: Ints, 
         slot = space.owner[place]
         if listed[slot] == -1:
             work[0] += 1
-            if sure or dominates(space, place, p):
+            if sure or no_worse(space, place, p):
                 return int(slot)
     return -1

@@ -15,10 +15,10 @@ from skyband.kernels.order import newer
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-HEAD, TAIL, FREE, USED, ROOM, LAID = range(6)  # of ``Space.meta``
+HEAD, TAIL, FREE, USED, ROOM, LAID, LOOK = range(7)  # of ``Space.meta``
 TIME, NUMBER, PLACE, CELL, TURN, ORDER, FREED = range(7)  # rows of ``Space.slots``
 START, COUNT, SPACE = range(3)  # rows of ``Space.cells``
-SHAPE, STRIDE = range(2)  # rows of ``Space.axes``
+SHAPE, STRIDE, CROWD = range(3)  # rows of ``Space.axes``
 MOST_CELLS = 1 << 18
 SAMPLE = 1 << 14  # points that the edges of the grid are taken from
 
@@ -28,7 +28,9 @@ class Space(NamedTuple):
 
     Row ORDER of ``slots`` is a ring: the slots from the oldest point, at turn ``meta[HEAD]``, up to the newest. Row
     FREED is a stack of ``meta[FREE]`` free slots. Along dimension j the grid has ``axes[SHAPE, j]`` cells, parted by
-    ``edge[j * width : j * width + axes[SHAPE, j] - 1]``.
+    ``edge[j * width : j * width + axes[SHAPE, j] - 1]``. When it was laid out for ``meta[LAID]`` points, no more than
+    ``axes[CROWD, j]`` in a thousand of them were level with each other in that dimension; by turn ``meta[LOOK]`` it is
+    time to see whether it is still so (:func:`stale`).
     """
 
     x: Floats  # by dimension and place
@@ -78,20 +80,42 @@ def laid_out(x: Floats, time: Ints, number: Ints, room: int, coming: Floats, per
     shape = shape_for(min(known.shape[0], room), d, per_cell)
     stride = np.append(np.cumprod(shape[:0:-1])[::-1], 1)
     width, cells = int(shape.max()), int(shape.prod())
-    edge = np.full(d * width, np.inf)
+    edge, crowd = np.full(d * width, np.inf), np.full(d, 1000)
     if width > 1:
         some = np.sort(known[:: max(1, known.shape[0] // SAMPLE)], axis=0)
         for j, g in enumerate(shape):
-            edge[j * width : j * width + g - 1] = some[np.arange(1, g) * some.shape[0] // g, j]
+            parts = some[np.arange(1, g) * some.shape[0] // g, j]
+            edge[j * width : j * width + g - 1] = parts
+            level = np.diff(np.searchsorted(some[:, j], parts), prepend=0, append=some.shape[0])
+            crowd[j] = 1000 * level.max() // some.shape[0]
     slots = np.zeros((7, room), np.int64)
     slots[FREED] = np.arange(room)[::-1]
     places = 2 * room + 4 * cells + 8
     space = Space(
-        np.zeros(d * places), np.full(places, -1), slots, np.zeros((3, cells), np.int64), np.stack([shape, stride]),
-        edge, np.array([0, 0, room, 0, places, n + coming.shape[0]]),
+        np.zeros(d * places), np.full(places, -1), slots, np.zeros((3, cells), np.int64),
+        np.stack([shape, stride, crowd]), edge, np.array([0, 0, room, 0, places, n + coming.shape[0], 0]),
     )  # fmt: skip
     fill(space, np.ascontiguousarray(x), time, number)
+    space.meta[LOOK] = n + _pause(n + coming.shape[0])
     return space
+
+
+def _pause(n: int) -> int:
+    """How many arrivals between two looks at the grid."""
+    return max(256, n // 8)
+
+
+def stale(space: Space) -> bool:
+    """Whether the points have moved away from where the grid has its edges: many more of them are level than were."""
+    meta, shape = space.meta, space.axes[SHAPE]
+    n = int(meta[TAIL] - meta[HEAD])
+    if meta[TAIL] < meta[LOOK] or n == 0:
+        return False
+    meta[LOOK] = meta[TAIL] + _pause(n)
+    count = space.cells[COUNT].reshape(shape)
+    most = np.array([count.sum(axis=tuple(i for i in range(shape.size) if i != j)).max() for j in range(shape.size)])
+    expected = space.axes[CROWD] * n / 1000
+    return bool((most > 1.5 * expected + 4 * np.sqrt(expected)).any())
 
 
 @inner

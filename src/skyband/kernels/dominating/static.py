@@ -67,9 +67,3 @@ def count_dominated(candidates: Floats, points: Floats) -> Ints:
                 count += above and strict
             found[c] += count
     return found
-
-
-def dominating(points: Floats, k: int) -> tuple[Ints, Ints]:
-    """The rows that can be among the top k dominating points, ascending, and their scores."""
-    rows = skyband(points, k)
-    return rows, count_dominated(np.ascontiguousarray(points[rows]), points)

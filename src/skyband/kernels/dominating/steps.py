@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.kernels.dominating.decide import CANDIDATES, SAMPLES, STEADY, TIES, K, decide, exact_score
 from skyband.kernels.dominating.events import (
     ADA,
-    AMSA,
     ARRIVED,
     BASE,
     BUCKET,
@@ -21,12 +21,9 @@ from skyband.kernels.dominating.events import (
     RATE,
     REFRESHED,
     RENEWED,
-    STALE,
     SWEPT,
     Events,
-    compare,
     dequeue,
-    dominators_outside,
     due,
     due_behind,
     enqueue,
@@ -48,15 +45,15 @@ from skyband.kernels.dominating.ledger import (
     settle,
     strike,
 )
-from skyband.kernels.dominating.samples import chosen, estimate, passed_over, refresh, short
-from skyband.kernels.dominating.score import reference, score_of
+from skyband.kernels.dominating.samples import chosen, passed_over, refresh
+from skyband.kernels.dominating.score import dominates, reference
 from skyband.kernels.dominating.space import (
     CELL,
     COUNT,
     HEAD,
     ORDER,
+    PLACE,
     TIME,
-    TURN,
     Points,
     Space,
     drop_oldest,
@@ -70,11 +67,6 @@ from skyband.kernels.dominating.tell import FLOOR, HIGH, Told, nothing, tell
 from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-# Of a setting: k; whether ties are in the answer; the extent of a window in which a point goes for each that comes
-# once it is full (0: it is of another kind); how many candidates there may be; AHBA's size of samples, and eps as ppm.
-K, TIES, STEADY, CANDIDATES, SAMPLES, EPS = range(6)
 
 
 @outer
@@ -161,7 +153,7 @@ def _step(
         return ledger, samples, events
     for i in range(todo.size):
         if ledger.entry[todo[i]] < 0 and ledger.entry[todo[i]] != NEVER:
-            ledger, events = _decide(space, ledger, samples, events, todo[i], exact[i], setting, work)
+            ledger, events = decide(space, ledger, samples, events, todo[i], exact[i], setting, work)
     if meta[MODE] >= ADA and work[1] > before:
         meta[NEAR] += 1
     return _sweep(space, ledger, events, setting), samples, events
@@ -208,19 +200,10 @@ def _bound(space: Space, ledger: Ledger, events: Events, slot: int, setting: Int
             return True
     point(space, slot, p)
     other = reference(space, p, cell, ledger.entry, work)
-    events.event[BASE, slot] = events.event[BASE, other] - 1 if other >= 0 else BIG
+    events.event[BASE, slot] = BIG
+    if other >= 0:
+        events.event[BASE, slot] = events.event[BASE, other] - dominates(space, space.slots[PLACE, other], p)
     return other >= 0
-
-
-@inner
-def _exact(space: Space, events: Events, slot: int, work: Ints) -> int:
-    """An exact score computation."""
-    p = np.empty(space.axes.shape[1])
-    point(space, slot, p)
-    score = score_of(space, p, space.slots[CELL, slot], work)
-    events.event[BASE, slot] = score - events.meta[ARRIVED]
-    work[1] += 1
-    return score
 
 
 @inner
@@ -240,89 +223,9 @@ def _fill_up(
             ledger = add(ledger, space, todo[best], events.event[BASE, todo[best]] + events.meta[ARRIVED])
             settle(ledger, setting[K], setting[TIES] > 0)
         else:
-            _exact(space, events, todo[best], work)
+            exact_score(space, ledger, events, todo[best], work)
             exact[best] = True
     return ledger
-
-
-@inner
-def _decide(
-    space: Space, ledger: Ledger, samples: Ledger, events: Events, slot: int, exact: bool, setting: Ints, work: Ints
-) -> tuple[Ledger, Events]:
-    """Lines 5 to 8 and 12 to 17: into the top k, among the candidates, or an event."""
-    k, meta, cell = setting[K], events.meta, space.slots[CELL, slot]
-    grown = live(space) >= setting[STEADY]
-    if grown and passed_over(ledger, events, cell, k):
-        ledger.entry[slot] = NEVER
-        return ledger, events
-    if meta[MODE] >= ADA:
-        if not exact:
-            events.event[BASE, slot] = min(events.event[BASE, slot], events.mark[CEILING, cell])
-        when, events = _waits(space, ledger, events, events.event[BASE, slot] + meta[ARRIVED], k)
-        if when > meta[CLOCK] + meta[NEAR]:
-            ledger.entry[slot] = PLAIN
-            _later(space, events, slot, when, setting)
-            return ledger, events
-    outside, error = dominators_outside(space, ledger, events, slot, cell, k) if meta[MODE] >= ADA else 0, 0
-    while True:
-        least, bound = ledger.data[SCORE, ledger.data[RANK, k - 1]], events.event[BASE, slot] + meta[ARRIVED]
-        if bound >= least and outside < k:
-            if not exact:
-                error = _guess(space, samples, events, slot, least, setting, work)
-                exact = error >= 0
-                if exact:
-                    _exact(space, events, slot, work)
-                continue
-            ledger = add(ledger, space, slot, bound)
-            settle(ledger, k, setting[TIES] > 0)
-            return ledger, look_ahead(space, ledger, events, k)
-        when = due(space, ledger, events, bound, outside, k)
-        if meta[MODE] >= ADA:
-            behind, events = _waits(space, ledger, events, bound, k)
-            when = max(when, behind)
-        reach = short(ledger, k) if meta[MODE] == AMSA else 4 * error
-        near = exact and meta[MODE] >= ADA and (when <= meta[CLOCK] + meta[NEAR] or bound > least - reach)
-        if near and ledger.meta[SIZE] < k + setting[CANDIDATES]:
-            return add(ledger, space, slot, bound), events
-        if (exact or error < 0) and bound <= least - reach and grown and meta[MODE] == AMSA:
-            ledger.entry[slot] = NEVER
-            return ledger, events
-        ledger.entry[slot] = PLAIN
-        _later(space, events, slot, when, setting)
-        return ledger, events
-
-
-@inner
-def _guess(space: Space, samples: Ledger, events: Events, slot: int, least: int, setting: Ints, work: Ints) -> int:
-    """AHBA: an estimate stands for the score if it is clearly below the k-th: -1. Else how wrong it might be."""
-    if samples.meta[SIZE] == 0:
-        return 0
-    p = np.empty(space.axes.shape[1])
-    point(space, slot, p)
-    score, error = estimate(space, samples, p, space.slots[CELL, slot], setting[SAMPLES], setting[EPS] / 1e6, work)
-    if error < 0 or score + 2 * error >= least:
-        return max(error, 0)
-    events.event[BASE, slot] = score + error - events.meta[ARRIVED]
-    return -1
-
-
-@inner
-def _waits(space: Space, ledger: Ledger, events: Events, bound: int, k: int) -> tuple[int, Events]:
-    """When a point may be among the top k, judged by the rivals, which are looked at again if that is too soon."""
-    when, now = due_behind(space, events, bound), events.meta[CLOCK]
-    age = now - events.meta[COMPARED]
-    if age >= STALE or (age > 0 and when == now + 1):
-        events = compare(space, ledger, events, k)
-        when = due_behind(space, events, bound)
-    return when, events
-
-
-@inner
-def _later(space: Space, events: Events, slot: int, when: int, setting: Ints) -> None:
-    """The event of a point, unless it is obsolete (section 5.3)."""
-    lasts = space.slots[TURN, slot] - space.meta[HEAD]
-    if when < NEVER_DUE and not (setting[STEADY] == live(space) and when > events.meta[CLOCK] + lasts):
-        enqueue(events, slot, when)
 
 
 @inner
@@ -381,6 +284,6 @@ def anew(
         slot = slots[i]
         if ledger.entry[slot] == PLAIN:
             events.event[BASE, slot] = min(base[slot], most[space.slots[CELL, slot]]) - meta[ARRIVED]
-            ledger, events = _decide(space, ledger, samples, events, slot, False, setting, work)
+            ledger, events = decide(space, ledger, samples, events, slot, False, setting, work)
     meta[FORCED] = 0
     return _sweep(space, ledger, events, setting), samples, events

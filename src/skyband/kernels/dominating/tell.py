@@ -42,6 +42,12 @@ def nothing() -> Told:
     return Told(np.empty((5, 64), np.int64), np.zeros(1, np.int64))
 
 
+def all_told(parts: list[Told]) -> Told:
+    """What is told, one after the other."""
+    rows = np.concatenate([part.rows[:, : part.used[0]] for part in parts], axis=1)
+    return Told(rows, np.array([rows.shape[1]]))
+
+
 @inner
 def _note(told: Told, trigger: int, at: int, op: int, number: int, score: int) -> Told:
     i = told.used[0]
@@ -58,17 +64,16 @@ def tell(told: Told, ledger: Ledger, rows: Points, steps: Ints, s: int) -> Told:
     """Adds what is to be told after step s.
 
     A step takes in the rows up to HIGH, after it has let go of what is not after FLOOR. END is, for hopping windows,
-    the end of the window that closes, or NONE. TRIGGER is the row that brought the step about.
+    the end of the window that closes, or NONE. TRIGGER is the arrival number of the row that brought the step about.
     """
     end, trigger = steps[END, s], steps[TRIGGER, s]
     if end == NONE:
         return told
-    number = rows.number[trigger] if trigger < rows.number.size else trigger
     if end == ARRIVAL:
-        return _tell_changes(told, ledger, number, rows.time[trigger])
+        return _tell_changes(told, ledger, trigger, rows.time[steps[HIGH, s] - 1])
     for r in range(ledger.meta[TOP]):
         i = ledger.data[RANK, r]
-        told = _note(told, number, end, 0, ledger.data[WHO, i], ledger.data[SCORE, i])
+        told = _note(told, trigger, end, 0, ledger.data[WHO, i], ledger.data[SCORE, i])
     return told
 
 
