@@ -17,7 +17,8 @@ from oracle_dominating import TopKDominating
 
 import skyband as sb
 from skyband import plan
-from skyband.kernels.dominating import static
+from skyband.dominating.points import dominated as count_dominated
+from skyband.dominating.points import k_skyband
 from skyband.kernels.dominating.space import COUNT
 
 ALGORITHMS = plan.algorithms("dominating")
@@ -249,12 +250,19 @@ def test_the_local_step():
     for d, k in itertools.product((1, 2, 4), (1, 3, 10)):
         x = rng.integers(0, 20, (200, d)).astype(float)
         dominated = (x[:, None] <= x).all(axis=2) & (x[:, None] < x).any(axis=2)
-        band = static.skyband(x, k)
+        band = k_skyband(x, k)
         assert band.tolist() == np.flatnonzero(dominated.sum(axis=0) < k).tolist()
-        assert static.count_dominated(x[band], x).tolist() == dominated.sum(axis=1)[band].tolist()
+        assert count_dominated(x[band], x).tolist() == dominated.sum(axis=1)[band].tolist()
         assert set(np.argsort(-dominated.sum(axis=1), kind="stable")[:k]) <= set(band)
-        halves = np.concatenate([static.skyband(x[:90], k), 90 + static.skyband(x[90:], k)])
-        assert halves[static.skyband(x[halves], k)].tolist() == band.tolist()
+        halves = np.concatenate([k_skyband(x[:90], k), 90 + k_skyband(x[90:], k)])
+        assert halves[k_skyband(x[halves], k)].tolist() == band.tolist()
+        age = np.arange(200)
+        before = dominated | (x[:, None] == x).all(axis=2) & (age[:, None] > age)
+        newest = k_skyband(x, k, age)
+        assert newest.tolist() == np.flatnonzero(before.sum(axis=0) < k).tolist()
+        assert {number for number, _ in naive(x, 0, 200, k)} <= set(newest)
+        halves = np.concatenate([k_skyband(x[:90], k, age[:90]), 90 + k_skyband(x[90:], k, age[90:])])
+        assert halves[k_skyband(x[halves], k, age[halves])].tolist() == newest.tolist()
 
 
 def test_without_jit():

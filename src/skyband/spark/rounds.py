@@ -215,7 +215,8 @@ def _ends(window: Window, panes: Iterable[int], closed: int, watermark: int) -> 
 
 
 def _skyband(job: Job, rows: pa.Table) -> pa.Table:
-    return rows.take(pa.array(k_skyband(_measured(job, rows), job.query.k)))
+    age = () if job.query.ties == "all" else (integers(rows, TIME), integers(rows, TIE))
+    return rows.take(pa.array(k_skyband(_measured(job, rows), job.query.k, *age)))
 
 
 def _measured(job: Job, rows: pa.Table) -> Floats:

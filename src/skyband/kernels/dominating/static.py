@@ -4,47 +4,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyband.kernels.jit import outer
+from skyband.kernels.order import newer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def skyband(points: Floats, k: int) -> Ints:
-    """The rows, ascending, of the points (n × d) that fewer than k others dominate: the k-skyband.
+def skyband(points: Floats, k: int, time: Ints, number: Ints) -> Ints:
+    """The rows, ascending, of the points (n × d) that fewer than k others dominate, or equal while they are newer.
 
-    The top k dominating points of a set are among them, since each of its dominators scores higher than a point does.
-    The k-skyband of a union of sets is that of the union of their k-skybands.
-
-    >>> skyband(np.array([[1.0, 2.0], [2.0, 1.0], [2.0, 2.0], [3.0, 3.0]]), 1)
-    array([0, 1])
+    >>> some, none = np.array([[1.0, 2.0], [2.0, 1.0], [2.0, 2.0], [2.0, 1.0]]), np.zeros(4, np.int64)
+    >>> skyband(some, 1, none, none), skyband(some, 1, none, np.arange(4))
+    (array([0, 1, 3]), array([0, 3]))
     """
     rank = np.zeros(points.shape[0], np.int64)  # smaller for what dominates; sums of coordinates would be rounded
     for column in points.T:
         rank += np.unique(column, return_inverse=True)[1]
-    order = np.argsort(rank, kind="stable")
-    return np.sort(order[_skyband(np.ascontiguousarray(points[order]), k)])
+    order = np.lexsort((-number, -time, rank))
+    return np.sort(order[_skyband(np.ascontiguousarray(points[order]), k, time[order], number[order])])
 
 
 @outer
-def _skyband(points: Floats, k: int) -> Ints:
-    """The same of points in an order in which none comes before its dominators."""
+def _skyband(points: Floats, k: int, time: Ints, number: Ints) -> Ints:
+    """The same of points in an order in which none comes before what dominates it, or equals it and is newer."""
     n, d = points.shape
     kept, size = np.empty(n, np.int64), 0
     for i in range(n):
-        dominators = 0
+        before = 0
         for r in range(size):
+            other = kept[r]
             below, strict = True, False
             for j in range(d):
-                value = points[kept[r], j]
+                value = points[other, j]
                 if value > points[i, j]:
                     below = False
                     break
                 strict |= value < points[i, j]
-            if below and strict:
-                dominators += 1
-                if dominators == k:
+            if below and (strict or newer(time[other], number[other], time[i], number[i])):
+                before += 1
+                if before == k:
                     break
-        if dominators < k:
+        if before < k:
             kept[size] = i
             size += 1
     return kept[:size]
