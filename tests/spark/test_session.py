@@ -3,6 +3,7 @@
 import doctest
 import json
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,8 @@ import pytest
 from pyspark import SparkContext, TaskContext
 from pyspark.sql import SparkSession
 
+import skyband.spark
+
 module = import_module("skyband.spark.session")  # the package has a function of the same name
 
 
@@ -27,8 +30,10 @@ def python(job: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_docstrings() -> None:
-    assert doctest.testmod(module).failed == 0
+@pytest.mark.parametrize("name", [module.name for module in pkgutil.iter_modules(skyband.spark.__path__)])
+def test_docstrings(name: str) -> None:
+    examples = import_module(f"skyband.spark.{name}")
+    assert doctest.testmod(examples, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
 
 
 def test_settings(spark: SparkSession) -> None:
