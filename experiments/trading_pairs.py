@@ -15,7 +15,7 @@ from skyband.datasets import trades
 
 QUERY = sb.TopKPairs(
     k=10,
-    order_by="abs(a.price - b.price) / (a.price * (0.1 + abs(a.seconds - b.seconds))) DESC",
+    order_by="abs(a.price - b.price) / (a.price * (0.1 + abs(a.ts - b.ts))) DESC",
     same="symbol",
     different="exchange",
     window=sb.last("10 seconds", every="5 seconds"),
@@ -31,8 +31,8 @@ def main() -> None:
     else:
         table = pq.read_table(given.data, columns=["ts", "symbol", "exchange", "price"]).slice(0, given.rows)
     table = in_microseconds(table)
-    seconds = table["ts"].cast(pa.int64()).to_numpy() / 1e6
-    watch(table.append_column("seconds", pa.array(seconds)), QUERY, given.batches)
+    moment = table["ts"].cast(pa.int64()).to_numpy()
+    watch(table.append_column("seconds", pa.array((moment - moment[0]) / 1e6)), QUERY, given.batches)
 
 
 if __name__ == "__main__":
