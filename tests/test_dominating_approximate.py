@@ -152,6 +152,9 @@ def test_exact_again_when_the_load_is_gone():
         (dict(error=0.5), ["algorithm: amsa", "without a guarantee"]),
         (dict(policy="adaptive"), ["algorithm: adaptive", "budget"]),
         (dict(policy="adaptive", error=0.05), ["adaptive, eps=0.05, delta=0.95", "0.05"]),
+        (dict(algorithm="ahba", error=0.05), ["more than 0.05", "probability of at most 0.05"]),
+        (dict(algorithm="ahba(eps=0.02, delta=0.99)"), ["more than 0.02", "probability of at most 0.01"]),
+        (dict(algorithm="adaptive(eps=0.3)"), ["more than 0.3", "probability of at most 0.1"]),
         (dict(algorithm="eva"), ["algorithm: eva, because the query names it", "answers: exact"]),
     ],
 )
@@ -161,7 +164,24 @@ def test_plans(query, words):
 
 
 @pytest.mark.parametrize(
-    "wrong", ["ahba(eps=0)", "ahba(delta=1)", "ada(maxcand=2)", "adaptive(budget=0)", "amsa(eps=1)"]
+    ("query", "expected"),
+    [
+        (dict(algorithm="ahba"), (0.1, 0.9)),
+        (dict(algorithm="auto", error=0.05), (0.05, 0.95)),
+        (dict(algorithm="ahba", error=0.05), (0.05, 0.95)),
+        (dict(algorithm="ahba(delta=0.5)", error=0.05), (0.05, 0.5)),
+        (dict(algorithm="auto", policy="adaptive", error=0.3), (0.3, 0.7)),
+        (dict(algorithm="auto", error=0.6), (0.1, 0.9)),
+    ],
+)
+def test_what_an_error_stands_for(query, expected):
+    parameters = monitor(**query).pipelines[0].algorithm.parameters
+    assert (parameters["eps"], parameters["delta"]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["ahba(eps=0)", "ahba(delta=1)", "ada(maxcand=2)", "adaptive(budget=0)", "adaptive(budget=nan)", "amsa(eps=1)"],
 )
 def test_bad_options(wrong):
     with pytest.raises(sb.QueryError):

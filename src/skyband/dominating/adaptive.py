@@ -37,7 +37,7 @@ class Adaptive(AHBA):
 
     def __init__(self, *queries: Query, **options: float) -> None:
         super().__init__(*queries, **options)
-        if self.parameters["budget"] < 1:
+        if not self.parameters["budget"] >= 1:
             raise QueryError(f"budget={self.parameters['budget']:g} must be at least 1: rows in an update")
         self.load = 0
 
@@ -75,6 +75,4 @@ class Adaptive(AHBA):
 
     @classmethod
     def bound(cls, query: Query) -> str:
-        return (
-            f"exact up to its budget of rows in an update; above, {AHBA.bound(query)}; far above, without a guarantee"
-        )
+        return f"exact up to its budget of rows in an update; above, {super().bound(query)}; far above, without a guarantee"

@@ -19,8 +19,8 @@ class AHBA(ADA):
     1 - delta (equation 11). Only if the k-th score is within twice that error is the score counted.
 
     Options:
-        eps: the tolerance, as a share of the range of the scores of a cell (default 0.1).
-        delta: the confidence (default 0.9).
+        eps: the tolerance, as a share of the range of the scores of a cell (default: the query's error, or 0.1).
+        delta: the confidence (default: 1 less the query's error, or 0.9).
         maxcand: as in ADA.
 
     Deviations:
@@ -41,7 +41,7 @@ class AHBA(ADA):
     options: ClassVar[dict[str, float]] = {"eps": 0.1, "delta": 0.9, **ADA.options}
 
     def __init__(self, *queries: Query, **options: float) -> None:
-        super().__init__(*queries, **options)
+        super().__init__(*queries, **{**self.asked(queries[0]), **options})
         for option in ("eps", "delta"):
             if not 0 < self.parameters[option] < 1:
                 raise QueryError(f"{option}={self.parameters[option]:g} must lie between 0 and 1")
@@ -50,11 +50,16 @@ class AHBA(ADA):
         return sample_size(self.parameters["eps"], self.parameters["delta"])
 
     @classmethod
+    def asked(cls, query: Query) -> dict[str, float]:
+        """The tolerance and the confidence that an error stands for."""
+        return {"eps": query.error, "delta": 1 - query.error} if query.error else {}
+
+    @classmethod
     def bound(cls, query: Query) -> str:
-        share = query.error or cls.options["eps"]
+        options = {**cls.options, **cls.asked(query), **query.algorithm_call()[1]}
         return (
-            f"approximate: a score is underestimated by more than {share:g} of the range of the scores of its cell "
-            f"with a probability of at most {share:g}"
+            f"approximate: a score is underestimated by more than {options['eps']:g} of the range of the scores of its "
+            f"cell with a probability of at most {1 - options['delta']:g}"
         )
 
 

@@ -34,5 +34,9 @@ class AMSA(AHBA):
     mode: ClassVar[int] = kernel.AMSA
 
     @classmethod
+    def asked(cls, query: Query) -> dict[str, float]:
+        return {}  # an error beyond what AHBA serves says nothing about its samples
+
+    @classmethod
     def bound(cls, query: Query) -> str:
         return "approximate, without a guarantee: points in cells with low scores are passed over"
