@@ -75,4 +75,5 @@ class Adaptive(AHBA):
 
     @classmethod
     def bound(cls, query: Query) -> str:
-        return f"exact up to its budget of rows in an update; above, {super().bound(query)}; far above, without a guarantee"
+        above = super().bound(query)
+        return f"exact up to its budget of rows in an update; above, {above}; far above, without a guarantee"
