@@ -14,7 +14,7 @@ from skyband.kernels.incomplete.sketches import BLOCKS, DUE, LEVELS, SIGNS, SINC
 from skyband.queries import Query
 
 CHANCE = 8.0  # standard deviations at caution 0.5
-OFTEN = 128  # rows between two prunings, at least: more often would cost more than it saves
+OFTEN = 64  # rows between two prunings, at least: more often would cost more than it saves
 
 
 class Approx(Eaa):
@@ -39,7 +39,7 @@ class Approx(Eaa):
     - The probability shrinks as an instance ages: what has not come in the larger part of a window is less likely to
       come in the rest of it.
     - Given several streams the probability is the mean over pairs of them: sketches are too coarse for more at once.
-    - Instances are pruned whenever half as many rows have come as were held (at least 128), counted from the first row
+    - Instances are pruned whenever half as many rows have come as were held (at least 64), counted from the first row
       of the partition, so that answers do not depend on how a stream is cut into batches.
     - Erratum: the text of section 4 has the sign of inclusion and exclusion turned; as printed the estimate is never
       positive.
