@@ -108,8 +108,9 @@ def test_numbers_are_seconds(kind, window):
 
 @pytest.mark.parametrize("late", ["0 seconds", "5 seconds"])
 @pytest.mark.parametrize("kind", [pa.float64(), pa.int64(), pa.decimal128(25, 6)], ids=str)
-def test_no_event_time_is_invalid_whatever_its_type(kind, late):
-    seconds = pa.array([1, None, 3]).cast(kind)
+@pytest.mark.parametrize("bad", [None, 2_000_000_000_000])  # the second one is beyond 30,000 years: no seconds
+def test_no_event_time_is_invalid_whatever_its_type(kind, late, bad):
+    seconds = pa.array([1, bad, 3]).cast(kind)
     monitor = sb.Monitor(sb.TopK(3, "x", sb.last("2 seconds", every="2 seconds", late=late), select=("x",)))
     answer = [monitor.push({"ts": seconds, "x": pa.array([1.0, 2.0, 3.0])}), monitor.flush()]
     assert pa.concat_tables(answer)["x"].to_pylist() == [1.0, 3.0]

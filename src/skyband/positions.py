@@ -34,12 +34,9 @@ def positions(table: pa.Table, on: str, time: bool) -> Ints:
         return _filled(column.cast(pa.timestamp("us")).cast(pa.int64()), MOST)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         seconds = np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan), np.float64)
-        bad = ~np.isfinite(seconds)
-        seconds = np.where(bad, 0, seconds)
-        if np.abs(seconds).max(initial=0) * SECOND >= FOREVER:
-            raise QueryError(f"event time {np.abs(seconds).max():.0f} in {on!r} is too large for seconds since the "
-                             "epoch; convert the column to a timestamp")  # fmt: skip
-        return np.where(bad, -FOREVER, np.round(seconds * SECOND).astype(np.int64))  # no double is FOREVER
+        good = np.abs(seconds) <= MOST / SECOND
+        position = np.round(np.where(good, seconds, 0) * SECOND).astype(np.int64)
+        return np.where(good, position, -FOREVER)  # no double is FOREVER
     raise QueryError(f"the event-time column {on!r} is of type {kind}; it must be a timestamp, a date, or seconds "
                      "since the epoch as a number")  # fmt: skip
 
