@@ -33,10 +33,10 @@ def write_batches(batches: Sequence[pa.Table], directory: str | Path, first: int
         os.utime(file, (1_600_000_000 + number,) * 2)  # Spark takes files in the order of their times
 
 
-def files(spark: SparkSession, directory: str | Path) -> DataFrame:
-    """A streaming DataFrame of a directory of Parquet files, each of them one micro-batch."""
+def files(spark: SparkSession, directory: str | Path, together: int = 1) -> DataFrame:
+    """A streaming DataFrame of a directory of Parquet files; a micro-batch takes so many of them together."""
     schema = _schema(pq.read_schema(min(Path(directory).glob("*.parquet"))).empty_table())
-    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(directory))
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", together).parquet(str(directory))
 
 
 def stream(spark: SparkSession, batches: Sequence[pa.Table], directory: str | Path | None = None) -> DataFrame:
