@@ -18,11 +18,11 @@ settings.load_profile("skyband")
 
 
 def group(item: pytest.Item) -> str:
-    """Tests of one group run in one process: one Spark for all that share it, and kernels compiled once for many."""
+    """Tests of one group run in one process: one Spark for all that need it, and kernels compiled once for many."""
+    if "spark" in item.path.parts:
+        return "spark"
     if isinstance(item, pytest.DoctestItem):
         return "examples"
-    if "spark" in getattr(item, "fixturenames", ()):
-        return "spark"
     algorithm = item.callspec.params.get("algorithm") if hasattr(item, "callspec") else None
     return algorithm if isinstance(algorithm, str) else item.path.stem
 
@@ -31,5 +31,4 @@ def group(item: pytest.Item) -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         item.add_marker(pytest.mark.xdist_group(group(item)))
-    # What takes longest begins first: the shared Spark, then those that start one of their own.
-    items.sort(key=lambda item: (group(item) != "spark", "spark" not in item.path.parts))
+    items.sort(key=lambda item: group(item) != "spark")  # what takes longest begins first
