@@ -26,6 +26,9 @@ VALUE = "price * volume DESC"
 QUERY = sb.TopK(k=3, order_by=VALUE, window=sb.last("10 minutes", every="1 minute"))
 OPTIONS = ["-k", "3", "--order-by", VALUE, "--last", "10 minutes", "--every", "1 minute"]
 PATIENCE = 300  # seconds for a program
+# A stream that goes on until somebody ends it.
+ENDLESS = [sys.executable, "-m", "skyband.cli", "run", "--from", "rate:100", "-k", "2", "--order-by", "value DESC",
+           "--last", "2 seconds", "--every", "1 second", "--on", "timestamp"]  # fmt: skip
 
 
 def trades() -> pa.Table:
@@ -212,9 +215,7 @@ def test_run_to_memory_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_run_ends_with_ctrl_c(tmp_path: Path) -> None:
     """Rows of windows come on standard output as they close; an interrupt ends the stream, with a summary."""
-    query = ["-k", "2", "--order-by", "value DESC", "--last", "2 seconds", "--every", "1 second", "--on", "timestamp"]
-    program = [sys.executable, "-m", "skyband.cli", "run", "--from", "rate:100", *query]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(ENDLESS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None and running.stderr is not None
         header = running.stdout.readline()
         lines = [running.stdout.readline().rstrip("\n").split("\t") for _ in range(3)]
@@ -275,9 +276,7 @@ def test_errors_of_the_stream_are_one_line(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_nobody_reads_the_answer(tmp_path: Path) -> None:
     """As in ``skyband run … | head -1``: it ends, and says nothing."""
-    query = ["-k", "2", "--order-by", "value DESC", "--last", "2 seconds", "--every", "1 second", "--on", "timestamp"]
-    program = [sys.executable, "-m", "skyband.cli", "run", "--from", "rate:100", *query]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(ENDLESS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None and running.stderr is not None
         running.stdout.readline()
         running.stdout.close()
