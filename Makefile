@@ -7,7 +7,7 @@ READY := .venv/.ready
 FRESH := .venv/.kernels
 ARGS ?=
 # Tests run in as many processes as there are cores; tests/conftest.py says which stay together.
-PYTEST := $(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=loadgroup --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=4 --no-loadscope-reorder
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -77,5 +77,4 @@ $(READY): pyproject.toml
 # that were compiled into it from other files. So when any of them changes, all are compiled anew.
 $(FRESH): $(READY) $(wildcard src/skyband/kernels/*.py src/skyband/kernels/*/*.py) src/skyband/order.py
 	@find src -name '*.nbi' -delete -o -name '*.nbc' -delete
-	@rm -rf .venv/kernels
 	@touch $@

@@ -1,15 +1,10 @@
-"""One Hypothesis profile for all tests; and how they are spread over processes (``pytest -n 2 --dist loadgroup``)."""
+"""One Hypothesis profile for all tests; and how they are spread over processes."""
 
-import os
-from pathlib import Path
-
-# A cache of compiled kernels for each process: numba's may break when two processes add to one function at once.
-# This comes before anything imports numba.
-if worker := os.environ.get("PYTEST_XDIST_WORKER"):
-    os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".venv" / "kernels" / worker)
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 # The same examples on every run, and no limit on the time of one.
 settings.register_profile("skyband", deadline=None, derandomize=True,
@@ -17,21 +12,33 @@ settings.register_profile("skyband", deadline=None, derandomize=True,
 settings.load_profile("skyband")
 
 
-def group(item: pytest.Item) -> str:
-    """Tests of one group run in one process: one Spark for all that need it, and kernels compiled once for many.
+def group(nodeid: str) -> str:
+    """Tests of one group run in one process, one after the other: most of their time goes into compiling kernels, which
+    the first of them does for all. A group is a file and the first parameter, which mostly is the algorithm.
 
-    With pytest 9.2 pytest-xdist 3.8 does not see the groups, and any process may run any test.
+    >>> group("tests/test_contract.py::test_ties[mintopk-count-3]"), group("tests/test_cli.py::test_help")
+    ('tests/test_contract.py mintopk', 'tests/test_cli.py')
+    >>> group("src/skyband/order.py::skyband.order")
+    'examples'
     """
-    if "spark" in item.path.parts:
-        return "spark"
-    if isinstance(item, pytest.DoctestItem):
+    path, _, name = nodeid.partition("::")
+    if not path.startswith("tests"):
         return "examples"
-    algorithm = item.callspec.params.get("algorithm") if hasattr(item, "callspec") else None
-    return algorithm if isinstance(algorithm, str) else item.path.stem
+    return f"{path} {name.partition('[')[2].rstrip(']').partition('-')[0]}".rstrip()
+
+
+class Grouped(LoadScopeScheduling):
+    """pytest-xdist's schedule by scope, with a scope of our own."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Grouped:
+    return Grouped(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group(item)))
-    items.sort(key=lambda item: group(item) != "spark")  # what takes longest begins first
+    items.sort(key=lambda item: "spark" in item.path.parts)  # at last: their workers find the kernels compiled

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from skyband.kernels.jit import inlined, inner
 from skyband.kernels.order import better
 from skyband.kernels.staircase import LATEST, Object, Objects, put, sift
 
@@ -65,14 +65,14 @@ def no_log(room: int) -> Log:
     return Log(query, trigger, at, np.empty(room, np.int8), number, np.empty(room), np.zeros(1, np.int64))
 
 
-@njit(cache=True)
+@inner
 def listed(answers: Answers, q: int, size: int) -> Objects:
     """The first ``size`` entries of list q, as they lie."""
     part = slice(answers.base[q], answers.base[q] + size)
     return Objects(answers.score[part], answers.time[part], answers.number[part])
 
 
-@njit(cache=True, inline="always")  # a call would cost more than what it does
+@inlined
 def takes(answers: Answers, q: int, k: int, ties: bool, of: Object) -> bool:
     """Whether an object belongs in list q, as far as the list knows."""
     size = answers.size[q]
@@ -84,7 +84,7 @@ def takes(answers: Answers, q: int, k: int, ties: bool, of: Object) -> bool:
     return ties and of[0] == answers.score[last]
 
 
-@njit(cache=True)
+@inner
 def insert(answers: Answers, q: int, k: int, ties: bool, of: Object) -> None:
     """Put an object that belongs there into list q; what then falls out stays behind the list's end."""
     score, base, size = answers.score, answers.base[q], answers.size[q]
@@ -96,7 +96,7 @@ def insert(answers: Answers, q: int, k: int, ties: bool, of: Object) -> None:
     answers.oldest[q] = min(answers.oldest[q], of[1])
 
 
-@njit(cache=True)
+@inner
 def read(answers: Answers, q: int, k: int, ties: bool, start: int, objects: Objects, size: int) -> int:
     """List q anew, read off objects in rank order; returns how many before ``start`` were passed over on the way."""
     held, end, kth = 0, 0, 0.0
@@ -109,21 +109,21 @@ def read(answers: Answers, q: int, k: int, ties: bool, start: int, objects: Obje
     return end - held
 
 
-@njit(cache=True)
+@inner
 def expire(answers: Answers, q: int, start: int) -> None:
     """Take the objects before ``start`` out of list q."""
     size = answers.size[q]
     _keep(answers, q, start, listed(answers, q, size), size)
 
 
-@njit(cache=True)
+@inner
 def clear(answers: Answers, q: int) -> None:
     """Empty list q."""
     answers.size[q] = 0
     answers.oldest[q] = LATEST
 
 
-@njit(cache=True)
+@inner
 def _keep(answers: Answers, q: int, start: int, objects: Objects, size: int) -> None:
     """Make list q those of the first ``size`` objects that are not before ``start``."""
     answers.size[q] = sift(objects, size, start, listed(answers, q, size))
@@ -132,7 +132,7 @@ def _keep(answers: Answers, q: int, start: int, objects: Objects, size: int) -> 
         answers.oldest[q] = min(answers.oldest[q], time)
 
 
-@njit(cache=True)
+@inner
 def note(log: Log, q: int, of: Object, op: int, number: int, score: float) -> None:
     """Add an entry, brought about by the arrival of an object."""
     i = log.used[0]
@@ -141,7 +141,7 @@ def note(log: Log, q: int, of: Object, op: int, number: int, score: float) -> No
     log.used[0] = i + 1
 
 
-@njit(cache=True)
+@inner
 def note_missing(log: Log, q: int, of: Object, op: int, these: Objects, those: Objects) -> None:
     """Add an entry for each object of one ranked list that is not in the other, best first."""
     j = 0

@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skyband.kernels import bands
-from skyband.kernels.bands import ALWAYS, CAP, KIND, THRESHOLD, Band, Floats, Heap, Ints, K, Log, in_place
+from skyband.kernels.bands import ALWAYS, CAP, KIND, THRESHOLD, Band, Floats, Heap, Ints, K, Log
+from skyband.kernels.jit import in_place, inner, outer
 from skyband.kernels.order import newer
 
 NOW, NEWEST, EXTENT = range(3)  # of a clock: the newest object's time and number, and how far the window reaches back
@@ -65,7 +65,7 @@ def number_of(rows: Batch, i: int) -> int:
     return rows.number[i] if rows.number.size else rows.n0 + i
 
 
-@njit(cache=True)
+@outer
 def process(band: Band, clock: Ints, rows: Batch) -> tuple[Band, Log]:
     """Every row into the band, as far as its threshold lets it (Algorithms 1–3 and 5)."""
     log, heap = bands.new_log(), bands.new_heap(band.meta[K])
@@ -104,7 +104,7 @@ def _process(band: Band, clock: Ints, rows: Batch, first: int, log: Log, heap: H
     return i
 
 
-@njit(cache=True)
+@outer
 def process_filtered(held: Held, clock: Ints, rows: Batch) -> tuple[Held, Log]:
     """Every row into the buffer, and from there into the band only if fewer than k objects of the sieve are better."""
     log, heap = bands.new_log(), bands.new_heap(held.band.meta[K])
@@ -218,7 +218,7 @@ def _push(buffer: Buffer, score: float, time: int, number: int, sent: bool) -> N
     meta[COUNT] += 1
 
 
-@njit(cache=True)
+@inner
 def _enlarged(buffer: Buffer, rows: int) -> Buffer:
     """The buffer with room for so many more rows, though for no more than ``ROOM`` in all."""
     meta, size = buffer.meta, buffer.score.size

@@ -17,18 +17,14 @@ from math import ceil
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from skyband.kernels.jit import in_place, inner
 from skyband.kernels.order import better, newer
 from skyband.kernels.output import grow
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-# For kernels that allocate nothing. They need not count references to the arrays of their arguments, which would
-# otherwise be most of what they cost: every call of a function with branches takes and drops one to each array.
-in_place = njit(cache=True, _nrt=False)  # type: ignore[call-overload]
 
 KEEP, PRUNE, CAP = range(3)
 ALWAYS = np.iinfo(np.int64).max  # later than any position or arrival number
@@ -95,7 +91,7 @@ def cramped(band: Band, inserts: int) -> bool:
     return bool(min(start, band.score.size - start - band.meta[SIZE]) < inserts)
 
 
-@njit(cache=True)
+@inner
 def widened(band: Band, inserts: int) -> Band:
     """The band in the middle of arrays that have room for so many insertions, and for as many objects as it has."""
     if not cramped(band, inserts):
@@ -113,7 +109,7 @@ def widened(band: Band, inserts: int) -> Band:
     return wide
 
 
-@njit(cache=True)
+@inner
 def packed(band: Band, dead_time: int, dead_number: int) -> Band:
     """The band without dead objects, in arrays of just its size: how it waits for the next batch."""
     size, start = living(band, dead_time, dead_number), band.meta[START]
@@ -129,7 +125,7 @@ def packed(band: Band, dead_time: int, dead_number: int) -> Band:
     return tight
 
 
-@njit(cache=True)
+@inner
 def new_log() -> Log:
     """An empty log."""
     return Log(np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int8), np.empty(64, np.int64),
@@ -142,7 +138,7 @@ def short(log: Log, band: Band, inserts: int) -> bool:
     return bool(log.used[0] + 2 * (band.meta[SIZE] + inserts) > log.at.size)
 
 
-@njit(cache=True)
+@inner
 def roomy(log: Log, band: Band, inserts: int) -> Log:
     """The log with room to settle the band after so many insertions."""
     if not short(log, band, inserts):
@@ -152,7 +148,7 @@ def roomy(log: Log, band: Band, inserts: int) -> Log:
                grow(log.score, size), log.used)  # fmt: skip
 
 
-@njit(cache=True)
+@inner
 def new_heap(k: int) -> Heap:
     """Room for k dominators."""
     return Heap(np.empty(k, np.int64), np.empty(k, np.int64))

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from skyband.kernels.jit import outer
 from skyband.kernels.output import grow
 from skyband.kernels.staircase import Objects
 
@@ -22,7 +22,7 @@ class Windows(NamedTuple):
     ties: NDArray[np.bool_]
 
 
-@njit(cache=True)
+@outer
 def batch(objects: Objects, size: int, windows: Windows) -> tuple[Ints, Ints, int]:
     """Batch (Algorithm 7): positions in S of the answers of several windows, in one pass.
 

@@ -7,11 +7,11 @@ first because the scoring function is monotone. Here scoring functions are arbit
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from skyband.kernels import bands
 from skyband.kernels.arrivals import EXTENT, NEWEST, NOW, Batch, number_of, time_of
-from skyband.kernels.bands import ALWAYS, THRESHOLD, Band, Floats, Heap, Ints, K, Log, in_place
+from skyband.kernels.bands import ALWAYS, THRESHOLD, Band, Floats, Heap, Ints, K, Log
+from skyband.kernels.jit import in_place, inner, outer
 from skyband.kernels.order import newer
 from skyband.kernels.output import Output, emit, no_output
 
@@ -62,7 +62,13 @@ def cell_of(grid: Grid, score: float) -> int:
     return int(min(place, grid.head.size - 1))
 
 
-@njit(cache=True)
+@outer
+def cells_of(grid: Grid, scores: Floats) -> Ints:
+    """The cells of several scores."""
+    return np.array([cell_of(grid, score) for score in scores], np.int64)
+
+
+@outer
 def watch(held: Watch, clock: Ints, rows: Batch) -> tuple[Watch, Log]:
     """Every row into the grid and, if its score reaches the threshold, into the band; logs every change."""
     log, heap = bands.new_log(), bands.new_heap(held.band.meta[K])
@@ -106,7 +112,7 @@ def _watch(held: Watch, clock: Ints, rows: Batch, first: int, log: Log, heap: He
     return i
 
 
-@njit(cache=True)
+@outer
 def hop(held: Watch, clock: Ints, rows: Batch) -> tuple[Watch, Output]:
     """Rows in the order of time into grid and band; closes the windows that end at or before the frontier."""
     extent, slide = clock[EXTENT], clock[SLIDE]
@@ -177,7 +183,7 @@ def _depleted(band: Band, dead: int) -> bool:
     return not np.isnan(band.real[THRESHOLD]) and bands.living(band, dead, ALWAYS) < band.meta[K]
 
 
-@njit(cache=True)
+@inner
 def _recomputed(band: Band, grid: Grid, dead: int) -> Band:
     """The band with the top k found from scratch, visiting the cells best first; the k-th score is its threshold.
 
@@ -208,7 +214,7 @@ def _recomputed(band: Band, grid: Grid, dead: int) -> Band:
     return band
 
 
-@njit(cache=True)
+@inner
 def _ranked(grid: Grid, slots: Ints) -> Ints:
     """Slots in the order of :func:`skyband.order.ranking`."""
     slots = slots[np.argsort(grid.number[slots], kind="mergesort")]
@@ -221,7 +227,7 @@ def _full(grid: Grid) -> bool:
     return bool(grid.meta[COUNT] == grid.score.size)
 
 
-@njit(cache=True)
+@inner
 def _enlarged(grid: Grid) -> Grid:
     """The grid with room for as many objects again, if it is full."""
     if not _full(grid):

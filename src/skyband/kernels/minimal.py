@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from skyband.kernels.jit import outer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -20,7 +21,7 @@ class Spec(NamedTuple):
     pane: int
 
 
-@njit(cache=True)
+@outer
 def window_marks(time: Ints, spec: Spec, first: int) -> Ints:
     """The ending window mark of each object, counted from window ``first``; below 0: it is in no window any more.
 
@@ -41,7 +42,7 @@ def window_marks(time: Ints, spec: Spec, first: int) -> Ints:
     return mark
 
 
-@njit(cache=True)
+@outer
 def minimal(score: Floats, mark: Ints, k: int, ties: bool) -> NDArray[np.bool_]:
     """Which objects of a list, best first, are in the predicted top k of some window: the minimal set (Theorem 3.1).
 

@@ -1,8 +1,7 @@
 """The total order of :mod:`skyband.order`, compiled: the same functions, so that it is still written once."""
 
-from numba import njit
-
 from skyband import order
+from skyband.kernels.jit import inner
 
-newer = njit(cache=True)(order.newer)
-better = njit(cache=True)(order.better)
+newer = inner(order.newer)
+better = inner(order.better)

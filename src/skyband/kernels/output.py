@@ -3,10 +3,10 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skyband import memory
+from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -24,7 +24,7 @@ class Output(NamedTuple):
     used: Ints
 
 
-@njit(cache=True)
+@inner
 def grow(array: NDArray[Any], size: int) -> NDArray[Any]:
     """The array with at least twice its length, and room for ``size``."""
     grown = np.empty(max(2 * array.size, size), array.dtype)
@@ -32,7 +32,7 @@ def grow(array: NDArray[Any], size: int) -> NDArray[Any]:
     return grown
 
 
-@njit(cache=True)
+@outer
 def no_output(rows: int = 1024) -> Output:
     """An output to begin with, with room for so many rows (memory that is not written costs nothing)."""
     return Output(
@@ -46,7 +46,7 @@ def roomy_output(rows: int) -> Output:
     return no_output(0)._replace(number=memory.empty(rows, np.int64), score=memory.empty(rows, np.float64))
 
 
-@njit(cache=True)
+@inner
 def emit(out: Output, key: int, end: int, trigger: int, number: Ints, score: Floats) -> Output:
     """Adds a block: the ranking of one partition in the window that ends at ``end``."""
     block, row, size = out.used[0], out.used[1], number.size

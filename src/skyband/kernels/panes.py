@@ -7,9 +7,9 @@ prunes a batch in the engine and a partition of the data in Spark.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from skyband.kernels.jit import inner, outer
 from skyband.kernels.output import grow
 from skyband.kernels.sorting import newest_first
 
@@ -28,12 +28,12 @@ class Columns(NamedTuple):
     number: Ints
 
 
-@njit(cache=True)
+@inner
 def _same(rows: Columns, a: int, b: int) -> bool:
     return bool(rows.time[a] == rows.time[b]) and bool(rows.number[a] == rows.number[b])
 
 
-@njit(cache=True)
+@inner
 def _best(index: Ints, size: int, rows: Columns, k: int, ties: bool) -> tuple[int, float]:
     """Cuts the first ``size`` of ``index`` down to the k best rows, in place; returns how many stay, and the bar."""
     score = np.empty(size)
@@ -68,7 +68,7 @@ def _best(index: Ints, size: int, rows: Columns, k: int, ties: bool) -> tuple[in
     return kept, bar
 
 
-@njit(cache=True)
+@inner
 def _passing(score: Floats, bar: float) -> int:
     """How many reach the bar. A block's length is a constant, so that the loop is compiled to vector instructions."""
     count = np.int64(0)
@@ -81,7 +81,7 @@ def _passing(score: Floats, bar: float) -> int:
     return int(count)
 
 
-@njit(cache=True)
+@inner
 def top_of_slice(rows: Columns, lo: int, hi: int, k: int, ties: bool) -> Ints:
     """Indices of the k best rows of ``rows[lo:hi]``, in no order; with ``ties``, all that equal the k-th."""
     if hi - lo <= k:
@@ -112,7 +112,7 @@ def top_of_slice(rows: Columns, lo: int, hi: int, k: int, ties: bool) -> Ints:
     return index[:size]
 
 
-@njit(cache=True)
+@outer
 def order_by_key_and_pane(rows: Columns, keys: int, pane: int) -> Ints:
     """A stable order by partition and pane; empty where the rows have it already."""
     size = rows.score.size
@@ -144,7 +144,7 @@ def order_by_key_and_pane(rows: Columns, keys: int, pane: int) -> Ints:
     return order
 
 
-@njit(cache=True)
+@outer
 def count_runs(key: Ints, time: Ints, pane: int) -> tuple[Ints, Ints]:
     """First indices and lengths of the runs of equal partition and pane; ``key`` may be empty."""
     first, length = np.empty(64, np.int64), np.empty(64, np.int64)
@@ -162,7 +162,7 @@ def count_runs(key: Ints, time: Ints, pane: int) -> tuple[Ints, Ints]:
     return first[:count], length[:count]
 
 
-@njit(cache=True)
+@outer
 def prune(rows: Columns, pane: int, k: int, ties: bool) -> Ints:
     """Indices of the k best rows of every run of equal partition and pane; wants them in that order."""
     first, length = count_runs(rows.key, rows.time, pane)
@@ -193,7 +193,7 @@ def survivors(rows: Columns, keys: int, pane: int, k: int, ties: bool) -> Ints:
     return order[kept]
 
 
-@njit(cache=True)
+@outer
 def prune_numbered(score: Floats, t0: int, pane: int, k: int, ties: bool) -> Ints:
     """:func:`prune` for one partition of consecutive object numbers t0, t0 + 1, …, none of them written down."""
     size = score.size
@@ -216,7 +216,7 @@ def prune_numbered(score: Floats, t0: int, pane: int, k: int, ties: bool) -> Int
     return kept
 
 
-@njit(cache=True)
+@outer
 def crossings(rows: Columns, newest: Ints, slide: int) -> tuple[Ints, Ints, Ints]:
     """The count windows that a batch completes: partition, end, and the arrival number of the object that does it.
 

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from skyband.kernels.jit import inner, outer
 from skyband.kernels.order import better
 from skyband.kernels.output import Output, emit, no_output
 
@@ -34,7 +34,7 @@ class Spec(NamedTuple):
     time: bool
 
 
-@njit(cache=True)
+@inner
 def _widen(lists: Predicted) -> Predicted:
     slots = lists.size.size
     old = lists.score.size // slots
@@ -48,7 +48,7 @@ def _widen(lists: Predicted) -> Predicted:
     return Predicted(lists.size, score, time, number, lists.meta)
 
 
-@njit(cache=True)
+@inner
 def _refuses(lists: Predicted, spec: Spec, slot: int, score: float, time: int, number: int) -> bool:
     """Whether a predicted top k is full, and of objects that are better."""
     size = lists.size[slot]
@@ -60,7 +60,7 @@ def _refuses(lists: Predicted, spec: Spec, slot: int, score: float, time: int, n
     return not better(score, time, number, lists.score[last], lists.time[last], lists.number[last])
 
 
-@njit(cache=True)
+@inner
 def _insert(lists: Predicted, spec: Spec, slot: int, score: float, time: int, number: int) -> None:
     """Into one predicted top k, which has room for one more, dropping what falls out of it."""
     size, base = lists.size[slot], slot * (lists.score.size // lists.size.size)
@@ -75,7 +75,7 @@ def _insert(lists: Predicted, spec: Spec, slot: int, score: float, time: int, nu
     lists.size[slot] = size
 
 
-@njit(cache=True)
+@inner
 def _purge(lists: Predicted, spec: Spec, bound: int) -> None:
     """Empties the lists of the windows that end at ``bound`` or before."""
     slots = lists.size.size
@@ -88,7 +88,7 @@ def _purge(lists: Predicted, spec: Spec, bound: int) -> None:
     lists.meta[1] = max(lists.meta[1], bound // spec.slide * spec.slide + spec.slide)
 
 
-@njit(cache=True)
+@inner
 def _close(lists: Predicted, spec: Spec, out: Output, bound: int, trigger: int) -> Output:
     """Emits the windows that end at ``bound`` or before; empty ones are passed over."""
     slots = lists.size.size
@@ -109,7 +109,7 @@ def _close(lists: Predicted, spec: Spec, out: Output, bound: int, trigger: int) 
     return out
 
 
-@njit(cache=True)
+@outer
 def predict(lists: Predicted, score: Floats, time: Ints, number: Ints, frontier: int, spec: Spec
             ) -> tuple[Predicted, Output]:  # fmt: skip
     """Adds rows, in the order of their time, to every window they are in, and closes windows on the way."""

@@ -7,9 +7,9 @@ object, at ``low``, the better half of the others in ``[low + 1, middle)`` and t
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from skyband.kernels.jit import outer
 from skyband.kernels.staircase import EARLIEST, Objects, sift
 
 Ints = NDArray[np.int64]
@@ -27,13 +27,13 @@ class Tree(NamedTuple):
     split: Floats  # the best score in the right subtree, where there is one
 
 
-@njit(cache=True)
+@outer
 def middle(low: int, high: int) -> int:
     """Where the right subtree of the subtree over ``[low, high)`` begins."""
     return low + 1 + (high - low) // 2
 
 
-@njit(cache=True)
+@outer
 def build(tree: Tree, objects: Objects, size: int) -> None:
     """PrioritySearchTree (Algorithm 1) over the first ``size`` objects, which are in rank order.
 
@@ -59,7 +59,7 @@ def build(tree: Tree, objects: Objects, size: int) -> None:
             split[low] = score[right]
 
 
-@njit(cache=True)
+@outer
 def candidates(tree: Tree, nodes: int, k: int, start: int) -> Ints:
     """Algorithm 2, lines 1–11: positions of nodes among which are the k best with ``time >= start``.
 
@@ -93,7 +93,7 @@ def candidates(tree: Tree, nodes: int, k: int, start: int) -> Ints:
     return found[:count]
 
 
-@njit(cache=True)
+@outer
 def reaching(tree: Tree, nodes: int, least: float, start: int) -> Ints:
     """Positions of all nodes with ``score >= least`` and ``time >= start``: those that tie with a k-th included."""
     found = np.empty(nodes, np.int64)

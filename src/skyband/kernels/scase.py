@@ -9,7 +9,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skyband.kernels.answers import (
@@ -27,6 +26,7 @@ from skyband.kernels.answers import (
     takes,
 )
 from skyband.kernels.batch import Windows, batch
+from skyband.kernels.jit import inner, outer
 from skyband.kernels.output import Output, emit
 from skyband.kernels.pst import Tree, build, candidates, reaching
 from skyband.kernels.staircase import Object, Objects, Stairs, climb, dominated, put, put_off, sift
@@ -73,7 +73,7 @@ class Spec(NamedTuple):
     time: bool
 
 
-@njit(cache=True)
+@outer
 def tidy(skyband: Skyband, spec: Spec) -> None:
     """Algorithm 6, lines 6–7: bring S down to the K-skyband, renew the staircase, let the tree go."""
     objects, stairs, _, meta = skyband
@@ -84,7 +84,7 @@ def tidy(skyband: Skyband, spec: Spec) -> None:
     meta[NODES] = meta[USED] = meta[PASSED] = meta[DEBT] = 0
 
 
-@njit(cache=True)
+@inner
 def plant(skyband: Skyband) -> None:
     """Build the priority search tree of all objects in S."""
     objects, _, tree, meta = skyband
@@ -93,7 +93,7 @@ def plant(skyband: Skyband) -> None:
     meta[DEBT] = 0
 
 
-@njit(cache=True)
+@inner
 def admit(skyband: Skyband, spec: Spec, of: Object) -> None:
     """Algorithm 6, lines 4–7, for an object that is not dominated."""
     objects, _, tree, meta = skyband
@@ -109,7 +109,7 @@ def admit(skyband: Skyband, spec: Spec, of: Object) -> None:
         meta[USED] = used + 1
 
 
-@njit(cache=True)
+@outer
 def repay(skyband: Skyband) -> None:
     """Where so many objects were passed over that it would have paid to do so, drop the expired or build the tree."""
     objects, _, tree, meta = skyband
@@ -120,7 +120,7 @@ def repay(skyband: Skyband) -> None:
         plant(skyband)
 
 
-@njit(cache=True)
+@outer
 def answer(skyband: Skyband, answers: Answers, q: int, k: int, ties: bool, start: int) -> None:
     """List q anew: the k best objects with ``time >= start``, through the tree if there is one, else down S."""
     objects, _, tree, meta = skyband
@@ -139,7 +139,7 @@ def answer(skyband: Skyband, answers: Answers, q: int, k: int, ties: bool, start
     meta[DEBT] += meta[USED] - meta[NODES]
 
 
-@njit(cache=True)
+@inner
 def _offer(answers: Answers, q: int, k: int, ties: bool, tree: Tree, which: Ints) -> None:
     """Put into list q what belongs there of the objects at these positions of the tree."""
     for i in which:
@@ -148,7 +148,7 @@ def _offer(answers: Answers, q: int, k: int, ties: bool, tree: Tree, which: Ints
             insert(answers, q, k, ties, of)
 
 
-@njit(cache=True)
+@outer
 def arrive(skyband: Skyband, answers: Answers, log: Log, spec: Spec, rows: Any, first: int) -> int:
     """Windows that move with every arrival: Algorithm 6 and the answers of all queries, row by row.
 
@@ -177,7 +177,7 @@ def arrive(skyband: Skyband, answers: Answers, log: Log, spec: Spec, rows: Any, 
     return int(rows.score.size)
 
 
-@njit(cache=True)
+@inner
 def _enter(answers: Answers, log: Log, spec: Spec, q: int, of: Object) -> None:
     """Section 4.2, *Handling new pairs*: the new object enters list q, and what no longer belongs there leaves."""
     last = answers.base[q] + answers.size[q]
@@ -187,7 +187,7 @@ def _enter(answers: Answers, log: Log, spec: Spec, q: int, of: Object) -> None:
     note(log, q, of, ENTERED, of[2], of[0])
 
 
-@njit(cache=True)
+@inner
 def _renew(skyband: Skyband, answers: Answers, log: Log, spec: Spec, q: int, of: Object, enters: bool) -> None:
     """Section 4.2, *Handling pairs expired*: if list q runs short, it is found anew. The log gets the net difference.
 
@@ -208,7 +208,7 @@ def _renew(skyband: Skyband, answers: Answers, log: Log, spec: Spec, q: int, of:
     note_missing(log, q, of, ENTERED, after, before)
 
 
-@njit(cache=True)
+@outer
 def hop(
     skyband: Skyband, ends: Ints, out: Output, spec: Spec, rows: Any, first: int, frontier: int
 ) -> tuple[int, Output]:
@@ -236,7 +236,7 @@ def hop(
             return i, out
 
 
-@njit(cache=True)
+@inner
 def _pour(skyband: Skyband, spec: Spec, rows: Any, first: int) -> int:
     """Take rows in, up to one before which a window closes or for which there is no room; returns which."""
     meta = skyband.meta
@@ -250,7 +250,7 @@ def _pour(skyband: Skyband, spec: Spec, rows: Any, first: int) -> int:
     return int(rows.score.size)
 
 
-@njit(cache=True)
+@inner
 def _floor(spec: Spec, bound: int) -> int:
     """The first position that a window can still hold once those that end by ``bound`` are closed.
 
@@ -263,7 +263,7 @@ def _floor(spec: Spec, bound: int) -> int:
     return int(end - spec.N)
 
 
-@njit(cache=True)
+@inner
 def _close(skyband: Skyband, ends: Ints, out: Output, spec: Spec, bound: int, closer: tuple[int, int, int]) -> Output:
     """Emit the windows that end by ``bound`` and hold an object; the query stands for the key in the output.
 
@@ -288,7 +288,7 @@ def _close(skyband: Skyband, ends: Ints, out: Output, spec: Spec, bound: int, cl
     return out
 
 
-@njit(cache=True)
+@inner
 def _due(ends: Ints, spec: Spec, bound: int, newest: int) -> Windows:
     """The windows that end by ``bound``, the longest first; those after the last that holds ``newest`` are empty."""
     next_end, count = ends.copy(), 0

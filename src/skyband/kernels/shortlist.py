@@ -1,7 +1,6 @@
 """Super-top-k lists of partitions with few objects and few windows to close: a million of them is what costs."""
 
-from numba import njit
-
+from skyband.kernels.jit import inner
 from skyband.kernels.minimal import Spec
 from skyband.kernels.order import better
 from skyband.kernels.output import Output, emit
@@ -11,7 +10,7 @@ OBJECTS = 48  # in a list, with the rows that come
 WINDOWS = 8  # to close
 
 
-@njit(cache=True)
+@inner
 def windows(all: Lists, n: int, spec: Spec, end: int, frontier: int) -> tuple[int, int]:
     """The ends of the first and of the last window from ``end`` up to the frontier that may hold an object."""
     oldest = newest = all.time[0]
@@ -21,7 +20,7 @@ def windows(all: Lists, n: int, spec: Spec, end: int, frontier: int) -> tuple[in
     return first, min(frontier, newest + spec.extent) // spec.slide * spec.slide
 
 
-@njit(cache=True)
+@inner
 def join(all: Lists, lists: Lists, a: int, b: int, rows: Lists, lo: int, hi: int) -> int:
     """Puts a list, and the rows sorted in, into ``all``; returns how many there are."""
     score, time, number = all.score, all.time, all.number
@@ -38,7 +37,7 @@ def join(all: Lists, lists: Lists, a: int, b: int, rows: Lists, lo: int, hi: int
     return n
 
 
-@njit(cache=True)
+@inner
 def close(out: Output, all: Lists, n: int, top: Lists, spec: Spec, key: int, end: int, last: int, closings: Closings
           ) -> Output:  # fmt: skip
     """Closes the windows from ``end`` to ``last``: the first k of the objects that are in each."""
@@ -62,7 +61,7 @@ def close(out: Output, all: Lists, n: int, top: Lists, spec: Spec, key: int, end
     return out
 
 
-@njit(cache=True)
+@inner
 def save(all: Lists, n: int, spec: Spec, first: int, out: Lists, start: int) -> int:
     """Writes the minimal set (Theorem 3.1) for the windows from ``first`` on; returns where it ends.
 

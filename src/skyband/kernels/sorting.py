@@ -1,8 +1,9 @@
 """Sorting rows into the total order of :mod:`skyband.order`."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -12,7 +13,7 @@ DIGITS = 1 << BITS
 FEW = 128  # below this a comparison sort is faster
 
 
-@njit(cache=True)
+@inner
 def by_rank(score: Floats, time: Ints, number: Ints) -> Ints:
     """Indices in the total order, best first."""
     order = np.argsort(-score) if score.size < FEW else _descending(score)
@@ -27,7 +28,7 @@ def by_rank(score: Floats, time: Ints, number: Ints) -> Ints:
     return order
 
 
-@njit(cache=True)
+@inner
 def newest_first(group: Ints, time: Ints, number: Ints) -> Ints:
     """Some indices in the order of time and then number, newest first."""
     for i in range(1, group.size):
@@ -38,7 +39,7 @@ def newest_first(group: Ints, time: Ints, number: Ints) -> Ints:
     return group[::-1].copy()
 
 
-@njit(cache=True)
+@inner
 def _descending(score: Floats) -> Ints:
     """A stable radix sort: linear, and several times as fast as comparing."""
     size = score.size
@@ -67,7 +68,7 @@ def _descending(score: Floats) -> Ints:
     return index
 
 
-@njit(cache=True)
+@outer
 def tied(key: Ints, score: Floats, time: Ints) -> NDArray[np.bool_]:
     """Which rows have the partition, the score and the time of another one. Without partitions ``key`` is empty."""
     found = np.zeros(score.size, np.bool_)

@@ -9,9 +9,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from skyband.kernels.jit import inner, outer
 from skyband.kernels.order import better
 
 Ints = NDArray[np.int64]
@@ -42,7 +42,7 @@ class Stairs(NamedTuple):
     corner: Ints
 
 
-@njit(cache=True)
+@outer
 def place(score: Floats, time: Ints, number: Ints, low: int, high: int, of: Object) -> int:
     """The first position in ``[low, high)`` of a ranked list whose object does not rank before this one."""
     while low < high:
@@ -54,7 +54,7 @@ def place(score: Floats, time: Ints, number: Ints, low: int, high: int, of: Obje
     return low
 
 
-@njit(cache=True)
+@inner
 def put(score: Floats, time: Ints, number: Ints, low: int, high: int, of: Object) -> None:
     """Put an object into the ranked list at ``[low, high)``, which becomes one longer."""
     at = place(score, time, number, low, high, of)
@@ -64,7 +64,7 @@ def put(score: Floats, time: Ints, number: Ints, low: int, high: int, of: Object
     score[at], time[at], number[at] = of
 
 
-@njit(cache=True)
+@inner
 def _shift(array: NDArray[Any]) -> None:
     """Move all entries one place down, over the last one."""
     source, target = array[:-1], array[1:]
@@ -73,7 +73,7 @@ def _shift(array: NDArray[Any]) -> None:
         target[j] = source[j]
 
 
-@njit(cache=True)
+@inner
 def sift(source: Objects, size: int, start: int, target: Objects) -> int:
     """Copy those of the first ``size`` objects that are not before ``start``, perhaps in place; returns how many."""
     kept = 0
@@ -85,7 +85,7 @@ def sift(source: Objects, size: int, start: int, target: Objects) -> int:
     return kept
 
 
-@njit(cache=True)
+@outer
 def dominated(stairs: Stairs, steps: int, of: Object, strict: bool) -> bool:
     """Whether the K-staircase, hence K objects, dominate this one (section 5.1.2, *Checking dominance*).
 
@@ -96,7 +96,7 @@ def dominated(stairs: Stairs, steps: int, of: Object, strict: bool) -> bool:
     return step > 0 and stairs.corner[step - 1] >= of[1]
 
 
-@njit(cache=True)
+@outer
 def climb(objects: Objects, size: int, stairs: Stairs, K: int, floor: int, strict: bool) -> tuple[int, int]:
     """UpdateSkybandAndStaircase (Algorithm 4), in place: how many objects stay, and how many steps there are.
 
@@ -125,7 +125,7 @@ def climb(objects: Objects, size: int, stairs: Stairs, K: int, floor: int, stric
     return kept, steps
 
 
-@njit(cache=True)
+@inner
 def replace_top(heap: Ints, time: int) -> None:
     """Take the oldest time out of the heap, and put a newer one in."""
     at = 0
@@ -142,7 +142,7 @@ def replace_top(heap: Ints, time: int) -> None:
     heap[at] = time
 
 
-@njit(cache=True)
+@outer
 def put_off(size: int, K: int) -> int:
     """How many objects more than the K-skyband's ``size`` are let in before Algorithm 4 runs again.
 

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skyband.kernels import shortlist
+from skyband.kernels.jit import inner, outer
 from skyband.kernels.minimal import Spec, minimal, window_marks
 from skyband.kernels.order import better
 from skyband.kernels.output import Output, emit, grow
@@ -37,17 +37,17 @@ class Work(NamedTuple):
     best: Floats  # no score in fresh is higher
 
 
-@njit(cache=True)
+@inner
 def _room(rows: int) -> Lists:
     return Lists(np.zeros(1, np.int64), np.empty(rows), np.empty(rows, np.int64), np.empty(rows, np.int64))
 
 
-@njit(cache=True)
+@inner
 def _oldest(time: Ints) -> int:
     return time.min() if time.size else NEVER
 
 
-@njit(cache=True)
+@inner
 def _merge_part(old: Lists, lo: int, hi: int, new: Lists, j: int, out: Lists) -> int:
     """Merges ``old[lo:hi]`` and those rows of ``new``, from ``j`` on, that come before its last; both best first."""
     n = out.offset[0]
@@ -64,7 +64,7 @@ def _merge_part(old: Lists, lo: int, hi: int, new: Lists, j: int, out: Lists) ->
     return j
 
 
-@njit(cache=True)
+@inner
 def _sorted(rows: Lists, count: int) -> Lists:
     """The first ``count`` rows, best first. A few are sorted where they are, which costs no memory."""
     score, time, number = rows.score[:count], rows.time[:count], rows.number[:count]
@@ -81,7 +81,7 @@ def _sorted(rows: Lists, count: int) -> Lists:
     return Lists(rows.offset, score, time, number)
 
 
-@njit(cache=True)
+@inner
 def _head(work: Work, spec: Spec, lo: int, hi: int) -> Work:
     """Takes the top k from the head of the rest, which is ``rest[lo:hi]``."""
     top, rest, fresh, spare, size, best = work
@@ -98,7 +98,7 @@ def _head(work: Work, spec: Spec, lo: int, hi: int) -> Work:
     return Work(top, rest, fresh, spare, size, best)
 
 
-@njit(cache=True)
+@inner
 def _merge(work: Work, spec: Spec, first: int) -> Work:
     """Sorts the fresh rows in, drops what no window from ``first`` on can show, and takes the top k from the head."""
     top, rest, fresh, out, size, best = work
@@ -124,7 +124,7 @@ def _merge(work: Work, spec: Spec, first: int) -> Work:
     return _head(Work(top, out, fresh, spare, size, best), spec, 0, total)
 
 
-@njit(cache=True)
+@inner
 def _reserve(work: Work, rows: int) -> Work:
     """Room for ``rows`` more rows, and for what they may displace from the top k."""
     top, rest, fresh, spare, size, best = work
@@ -137,7 +137,7 @@ def _reserve(work: Work, rows: int) -> Work:
     return Work(top, rest, fresh, spare, size, best)
 
 
-@njit(cache=True)
+@inner
 def _set_aside(work: Work, score: float, time: int, number: int) -> None:
     fresh, n = work.fresh, work.size[3]
     fresh.score[n], fresh.time[n], fresh.number[n] = score, time, number
@@ -146,7 +146,7 @@ def _set_aside(work: Work, score: float, time: int, number: int) -> None:
     work.size[3] = n + 1
 
 
-@njit(cache=True)
+@inner
 def _set_all_aside(work: Work, rows: Lists, lo: int, hi: int) -> None:
     score, time, number = work.fresh.score, work.fresh.time, work.fresh.number
     n = work.size[3]
@@ -159,7 +159,7 @@ def _set_all_aside(work: Work, rows: Lists, lo: int, hi: int) -> None:
     work.size[3] = n
 
 
-@njit(cache=True)
+@inner
 def _enter(work: Work, spec: Spec, score: float, time: int, number: int) -> None:
     """Puts one row into the top k; what it displaces is set aside again."""
     top, i = work.top, work.size[0]
@@ -176,7 +176,7 @@ def _enter(work: Work, spec: Spec, score: float, time: int, number: int) -> None
     work.size[0] = n
 
 
-@njit(cache=True)
+@inner
 def _fold(work: Work, spec: Spec, rows: Lists, lo: int, hi: int, first: int) -> Work:
     """Takes in the rows of a pane (UpdateSuperTopk of Figure 6, for a whole pane)."""
     work = _reserve(work, hi - lo)
@@ -201,7 +201,7 @@ def _fold(work: Work, spec: Spec, rows: Lists, lo: int, hi: int, first: int) -> 
     return work
 
 
-@njit(cache=True)
+@inner
 def _best_fresh(work: Work, start: int) -> int:
     """Where the best fresh row is, or -1; drops those before ``start``."""
     score, time, number = work.fresh.score, work.fresh.time, work.fresh.number
@@ -222,7 +222,7 @@ def _best_fresh(work: Work, start: int) -> int:
     return found
 
 
-@njit(cache=True)
+@inner
 def _refill(work: Work, spec: Spec, start: int) -> Work:
     """Drops expired objects from the top k and moves the best of the others up; where many of those are fresh, the
     top k is stale."""
@@ -270,7 +270,7 @@ def _refill(work: Work, spec: Spec, start: int) -> Work:
     return Work(top, rest, fresh, spare, size, best)
 
 
-@njit(cache=True)
+@inner
 def _current(work: Work, spec: Spec, end: int) -> Work:
     """Brings the top k up to the window that ends at ``end`` (PurgeExpiredWindow of Figure 6)."""
     start = end - spec.extent
@@ -281,7 +281,7 @@ def _current(work: Work, spec: Spec, end: int) -> Work:
     return work
 
 
-@njit(cache=True)
+@inner
 def _close(out: Output, work: Work, spec: Spec, key: int, end: int, bound: int, closings: Closings
            ) -> tuple[Output, Work, int]:  # fmt: skip
     """Closes the windows from ``end`` up to ``bound``; returns the end of the first one that stays open."""
@@ -303,7 +303,7 @@ def _close(out: Output, work: Work, spec: Spec, key: int, end: int, bound: int, 
     return out, work, end
 
 
-@njit(cache=True)
+@inner
 def _save(work: Work, spec: Spec, first: int, out: Lists, n: int) -> int:
     """Writes what is in window ``first`` or a later one to ``out`` from ``n`` on; returns where it ends."""
     start = first * spec.slide - spec.extent
@@ -315,7 +315,7 @@ def _save(work: Work, spec: Spec, first: int, out: Lists, n: int) -> int:
     return n
 
 
-@njit(cache=True)
+@outer
 def slide_lists(lists: Lists, rows: Lists, spec: Spec, closings: Closings, out: Output) -> tuple[Lists, Output]:
     """Folds ``rows`` (by partition and pane) into the super-top-k lists and closes the windows that are due."""
     keys = lists.offset.size - 1

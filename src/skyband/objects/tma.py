@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from skyband.algorithm import Emission, Floats, Ints, Rows
 from skyband.kernels.arrivals import new_clock
 from skyband.kernels.bands import CAP, THRESHOLD, Band, empty_band
-from skyband.kernels.grid import Grid, Watch, cell_of, empty_grid, grid_order, watch
+from skyband.kernels.grid import Grid, Watch, cells_of, empty_grid, grid_order, watch
 from skyband.objects.arrival import EveryArrival, batch_of, changes_of
 
 
@@ -78,10 +78,10 @@ class TMA(EveryArrival[GridState]):
         assert np.isin(band.number, rows.number).all(), "the band holds what is not in the grid"
         threshold = band.real[THRESHOLD]
         assert not np.isnan(threshold) or rows.number.size < self.query.k, "objects have passed without a threshold"
-        chained = 0
+        chained, cells = 0, cells_of(grid, grid.score)
         for cell, slot in enumerate(grid.head):
             while slot >= 0:
-                assert cell_of(grid, grid.score[slot]) == cell, "an object is in the wrong cell"
+                assert cells[slot] == cell, "an object is in the wrong cell"
                 chained, slot = chained + 1, grid.after[slot]
         assert chained == grid_order(grid).size, "an object is in no cell"
 

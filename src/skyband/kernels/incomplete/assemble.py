@@ -8,10 +8,10 @@ score all the events of a batch at once.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skyband.kernels.incomplete.exact import add
+from skyband.kernels.jit import inner, outer
 from skyband.kernels.output import grow
 
 Ints = NDArray[np.int64]
@@ -99,7 +99,7 @@ def no_events(room: int, width: int) -> Events:
                   np.zeros(1, np.int64))  # fmt: skip
 
 
-@njit(cache=True)
+@inner
 def score_of(parts: Parts, slot: int, spec: Spec) -> float:
     """The aggregate of what the streams say of an object that is in the window."""
     c, present = parts.first[slot], 0
@@ -137,7 +137,7 @@ def score_of(parts: Parts, slot: int, spec: Spec) -> float:
     return score
 
 
-@njit(cache=True)
+@inner
 def _changed(parts: Parts, events: Events, cell: int, spec: Spec) -> None:
     slot, i = parts.owner[cell], events.used[0]
     events.kind[i], events.slot[i], events.cell[i] = CHANGED, slot, cell
@@ -156,7 +156,7 @@ def _changed(parts: Parts, events: Events, cell: int, spec: Spec) -> None:
     events.used[0] += 1
 
 
-@njit(cache=True)
+@inner
 def _due(events: Events, kind: int, at: int, trigger: int) -> None:
     i = events.used[0]
     events.kind[i], events.slot[i], events.cell[i], events.alive[i] = kind, -1, -1, 0
@@ -164,13 +164,13 @@ def _due(events: Events, kind: int, at: int, trigger: int) -> None:
     events.used[0] += 1
 
 
-@njit(cache=True)
+@inner
 def _has_room(parts: Parts, events: Events) -> bool:
     """Whether all rows may expire, and an answer be due, or two."""
     return bool(events.used[0] + parts.meta[ROWS] - parts.meta[HEAD] + 4 <= events.kind.size)
 
 
-@njit(cache=True)
+@inner
 def _sum_anew(parts: Parts, cell: int) -> None:
     """Adds up a cell from its rows: an addition was not exact."""
     parts.hi[cell], parts.lo[cell], parts.lossy[cell] = 0.0, 0.0, 0
@@ -181,7 +181,7 @@ def _sum_anew(parts: Parts, cell: int) -> None:
                 parts.lossy[cell] = 1
 
 
-@njit(cache=True)
+@inner
 def _expire(parts: Parts, events: Events, start: int, spec: Spec) -> None:
     """Takes away the rows before ``start``."""
     meta = parts.meta
@@ -200,7 +200,7 @@ def _expire(parts: Parts, events: Events, start: int, spec: Spec) -> None:
         _changed(parts, events, c, spec)
 
 
-@njit(cache=True)
+@inner
 def _cell(parts: Parts, slot: int, stream: int) -> int:
     """The cell of an object and stream, made if need be."""
     if parts.rows[slot] == 0:  # a new life: what was said before does not count
@@ -221,7 +221,7 @@ def _cell(parts: Parts, slot: int, stream: int) -> int:
     return int(c)
 
 
-@njit(cache=True)
+@inner
 def _arrive(parts: Parts, events: Events, rows: Arriving, i: int, spec: Spec) -> None:
     """One row takes its place."""
     meta, slot, time, number = parts.meta, rows.slot[i], rows.time[i], rows.number[i]
@@ -254,7 +254,7 @@ def _arrive(parts: Parts, events: Events, rows: Arriving, i: int, spec: Spec) ->
     _changed(parts, events, c, spec)
 
 
-@njit(cache=True)
+@inner
 def _close(parts: Parts, events: Events, frontier: int, trigger: int, spec: Spec) -> bool:
     """Closes the windows that end by ``frontier`` and hold something; whether there was room for them all."""
     meta = parts.meta
@@ -270,7 +270,7 @@ def _close(parts: Parts, events: Events, frontier: int, trigger: int, spec: Spec
     return True
 
 
-@njit(cache=True)
+@outer
 def assemble(parts: Parts, rows: Arriving, begin: int, frontier: int, spec: Spec, events: Events) -> int:
     """Takes the rows in, from ``begin`` on; hopping windows that end by ``frontier`` are closed.
 
@@ -304,7 +304,7 @@ def assemble(parts: Parts, rows: Arriving, begin: int, frontier: int, spec: Spec
     return rows.value.size + 1
 
 
-@njit(cache=True)
+@outer
 def all_scores(parts: Parts, spec: Spec) -> Floats:
     """The score of every object; -inf for those that are not in the window."""
     score = np.full(parts.meta[OBJECTS], -np.inf)

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skyband.kernels.incomplete.assemble import HEAD, ROWS, Parts, Spec
+from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -15,7 +15,7 @@ Flags = NDArray[np.bool_]
 MARGIN = 1e-12  # how far two scores may be off by rounding: nobody is dropped for less
 
 
-@njit(cache=True)
+@outer
 def counting_rows(parts: Parts, many: bool) -> Ints:
     """The rows that count, oldest first: each begins an instance of its object."""
     rows = np.empty(parts.meta[ROWS] - parts.meta[HEAD], np.int64)
@@ -38,7 +38,7 @@ class Hope(NamedTuple):
     fades: bool
 
 
-@njit(cache=True)
+@inner
 def _in_time(odds: float, left: float, many: bool) -> float:
     """The probability that something still comes in what is left of a window, if it is as likely at any moment.
 
@@ -47,7 +47,7 @@ def _in_time(odds: float, left: float, many: bool) -> float:
     return odds * left if many or odds >= 1.0 else odds * left / (1.0 - odds * (1.0 - left))
 
 
-@njit(cache=True)
+@outer
 def intervals(parts: Parts, rows: Ints, hope: Hope, now: int, spec: Spec) -> tuple[Floats, Floats]:
     """What each stream says of each instance now, and the most it may come to say: two vectors for each of ``rows``.
 
@@ -88,7 +88,7 @@ def intervals(parts: Parts, rows: Ints, hope: Hope, now: int, spec: Spec) -> tup
     return current, best
 
 
-@njit(cache=True)
+@outer
 def dominated(time: Ints, owner: Ints, current: Floats, best: Floats, enough: Ints) -> Flags:
     """Which instances are dominated by enough distinct objects: no older, and now better than they can ever become.
 
@@ -130,7 +130,7 @@ def dominated(time: Ints, owner: Ints, current: Floats, best: Floats, enough: In
     return result
 
 
-@njit(cache=True)
+@outer
 def needed(owner: Ints, gone: Flags, objects: int) -> Flags:
     """Which rows stay: those from the first instance of their object that is not dominated."""
     result, begun = np.zeros(owner.size, np.bool_), np.zeros(objects, np.bool_)

@@ -4,10 +4,10 @@ A sum is ``hi + lo`` with ``hi`` the double nearest to it. Every addition says w
 ``hi`` is the correctly rounded sum of all amounts, in whatever order they came (what ``math.fsum`` gives).
 """
 
-from numba import njit
+from skyband.kernels.jit import inner
 
 
-@njit(cache=True)
+@inner
 def two_sum(a: float, b: float) -> tuple[float, float]:
     """The rounded sum and its error (Knuth)."""
     s = a + b
@@ -15,7 +15,7 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
     return s, (a - (s - part)) + (b - part)
 
 
-@njit(cache=True)
+@inner
 def add(hi: float, lo: float, more: float, rest: float) -> tuple[float, float, bool]:
     """``(hi, lo) + (more, rest)``, and whether nothing was lost."""
     s, e = two_sum(hi, more)

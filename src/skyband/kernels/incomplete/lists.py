@@ -8,10 +8,10 @@ over, and dropped when the buffer is merged in.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skyband.kernels.incomplete.assemble import MAX, MEAN, MIN, PRODUCT, Events, Spec
+from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -39,7 +39,7 @@ class Lists(NamedTuple):
     spec: Spec
 
 
-@njit(cache=True)
+@inner
 def _before(stream: int, value: float, entries: Sorted, i: int) -> bool:
     """Whether something comes before an entry."""
     if stream != entries.stream[i]:
@@ -47,7 +47,7 @@ def _before(stream: int, value: float, entries: Sorted, i: int) -> bool:
     return bool(value > entries.value[i])
 
 
-@njit(cache=True)
+@outer
 def with_buffer(lists: Lists) -> Sorted:
     """The lists with the buffer merged in, and what is out of date dropped. The buffer is then empty."""
     main, buffer = lists.main, lists.buffer
@@ -72,7 +72,7 @@ def with_buffer(lists: Lists) -> Sorted:
     return Sorted(merged.stream[:n].copy(), merged.value[:n].copy(), merged.cell[:n].copy(), merged.stamp[:n].copy())
 
 
-@njit(cache=True)
+@inner
 def note(lists: Lists, events: Events, i: int) -> None:
     """A cell has a new value, or is gone. Wants room in the buffer."""
     cell, stream, value = events.cell[i], events.stream[i], events.value[i]
@@ -89,7 +89,7 @@ def note(lists: Lists, events: Events, i: int) -> None:
     lists.used[0] += 1
 
 
-@njit(cache=True)
+@inner
 def _skip(entries: Sorted, place: int, stop: int, stamp: Ints) -> int:
     """The next entry that is up to date."""
     while place < stop and entries.stamp[place] != stamp[entries.cell[place]]:
@@ -97,7 +97,7 @@ def _skip(entries: Sorted, place: int, stop: int, stamp: Ints) -> int:
     return place
 
 
-@njit(cache=True)
+@inner
 def threshold(head: Floats, spec: Spec) -> float:
     """The best score that an object can have which no list has shown yet; ``head``: the next value of each list."""
     low = -np.inf if spec.how == MAX else spec.low
@@ -119,7 +119,7 @@ def threshold(head: Floats, spec: Spec) -> float:
     return bound / spec.width if spec.how == MEAN else bound
 
 
-@njit(cache=True)
+@outer
 def threshold_algorithm(lists: Lists, score: Floats, alive: Ints, wanted: int) -> tuple[Ints, float]:
     """At least ``wanted`` objects, all that score more than the bar that is returned; -inf: there are no others.
 

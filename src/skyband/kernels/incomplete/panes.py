@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skyband.kernels.incomplete.exact import add
 from skyband.kernels.incomplete.ranking import k_best
+from skyband.kernels.jit import inner, outer
 from skyband.kernels.output import Output, emit, no_output
 
 Ints = NDArray[np.int64]
@@ -58,7 +58,7 @@ class Due(NamedTuple):
     trigger: Ints
 
 
-@njit(cache=True)
+@outer
 def reduce(parts: Partials, place: Ints, size: int) -> Partials:
     """Adds up the partial sums that share a place in the result."""
     group, pane = np.empty(size, np.int64), np.empty(size, np.int64)
@@ -73,7 +73,7 @@ def reduce(parts: Partials, place: Ints, size: int) -> Partials:
     return Partials(group, pane, hi, lo, time, number)
 
 
-@njit(cache=True)
+@inner
 def _enter(groups: Groups, parts: Partials, i: int) -> None:
     g = parts.group[i]
     groups.hi[g], groups.lo[g], exact = add(groups.hi[g], groups.lo[g], parts.hi[i], parts.lo[i])
@@ -86,7 +86,7 @@ def _enter(groups: Groups, parts: Partials, i: int) -> None:
     groups.parts[g] += 1
 
 
-@njit(cache=True)
+@inner
 def _leave(groups: Groups, parts: Partials, i: int) -> None:
     g = parts.group[i]
     groups.parts[g] -= 1
@@ -98,7 +98,7 @@ def _leave(groups: Groups, parts: Partials, i: int) -> None:
         groups.lossy[g] = 1
 
 
-@njit(cache=True)
+@inner
 def _drop(groups: Groups, parts: Partials, first: int, front: int, start: int, pane: int) -> int:
     """Takes the panes before ``start`` away; returns the first that stays."""
     while first < front and parts.pane[first] * pane < start:
@@ -107,7 +107,7 @@ def _drop(groups: Groups, parts: Partials, first: int, front: int, start: int, p
     return first
 
 
-@njit(cache=True)
+@inner
 def _anew(groups: Groups, parts: Partials, first: int, last: int) -> None:
     """Adds up anew the groups with a sum that lost something, from the panes that are in the window."""
     for i in range(first, last):
@@ -126,7 +126,7 @@ def _anew(groups: Groups, parts: Partials, first: int, last: int) -> None:
             groups.lossy[g] -= 2
 
 
-@njit(cache=True)
+@inner
 def _rank(out: Output, groups: Groups, members: Ints, spec: Spec, key: int, end: int, trigger: int) -> Output:
     live = members[groups.parts[members] > 0]
     if not live.size:
@@ -136,7 +136,7 @@ def _rank(out: Output, groups: Groups, members: Ints, spec: Spec, key: int, end:
     return emit(out, key, end, trigger, groups.number[live[best]], score[best])
 
 
-@njit(cache=True)
+@outer
 def slide_panes(
     groups: Groups, parts: Partials, offset: Ints, members: Ints, start: Ints, spec: Spec, due: Due
 ) -> tuple[Output, Ints]:

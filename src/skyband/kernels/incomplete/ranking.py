@@ -1,9 +1,9 @@
 """The k best of many, without sorting them all."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from skyband.kernels.jit import inner, outer
 from skyband.kernels.order import better
 from skyband.kernels.sorting import by_rank
 
@@ -11,7 +11,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-@njit(cache=True)
+@outer
 def k_best(score: Floats, time: Ints, number: Ints, k: int, ties: bool) -> Ints:
     """Indices of the k best (and of all that tie with the k-th if ``ties``), best first."""
     if score.size <= k:
@@ -29,7 +29,7 @@ def k_best(score: Floats, time: Ints, number: Ints, k: int, ties: bool) -> Ints:
     return heap[by_rank(score[heap], time[heap], number[heap])]
 
 
-@njit(cache=True)
+@inner
 def _sift(heap: Ints, i: int, score: Floats, time: Ints, number: Ints) -> None:
     while True:
         worst = i

@@ -8,10 +8,10 @@ the newest row that set it in place of each bit; Alon et al., *Tracking Join and
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skyband.kernels.incomplete.assemble import CELLS, OBJECTS, Arriving, Parts, Spec
+from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -35,7 +35,7 @@ class Sketch(NamedTuple):
     clock: Ints  # rows since the last pruning, and after how many the next is due
 
 
-@njit(cache=True)
+@outer
 def sketch_rows(sketch: Sketch, rows: Arriving, hashes: Ints, bitmaps: int, extent: int) -> None:
     """Takes the rows in; ``hashes``: 48 random bits of the object of each."""
     span = max(extent // (BLOCKS - 1), 1)
@@ -57,7 +57,7 @@ def sketch_rows(sketch: Sketch, rows: Arriving, hashes: Ints, bitmaps: int, exte
                 sketch.sums[block * SIGNS + j] += 1 - 2 * (h >> j & 1)
 
 
-@njit(cache=True)
+@inner
 def _words(sketch: Sketch, bitmaps: int, since: int) -> Ints:
     """The bitmaps of each stream as they are for the rows after ``since``."""
     words = np.zeros(sketch.high.size * bitmaps, np.int64)
@@ -68,7 +68,7 @@ def _words(sketch: Sketch, bitmaps: int, since: int) -> Ints:
     return words.reshape(-1, bitmaps)
 
 
-@njit(cache=True)
+@inner
 def _distinct(words: Ints) -> float:
     """How many distinct objects were seen, from the positions of the lowest bits that nobody set.
 
@@ -82,7 +82,7 @@ def _distinct(words: Ints) -> float:
     return float(words.size / PHI * (2.0**mean - 2.0 ** (-1.75 * mean)))
 
 
-@njit(cache=True)
+@outer
 def shared(sketch: Sketch, bitmaps: int, since: int) -> Floats:
     """How many objects each three streams have in common, by inclusion and exclusion; [i, i, j] is that of two.
 
@@ -112,7 +112,7 @@ def shared(sketch: Sketch, bitmaps: int, since: int) -> Floats:
     return three
 
 
-@njit(cache=True)
+@outer
 def repeats(sketch: Sketch, three: Floats, newest: int, extent: int) -> Floats:
     """How often an object comes in each stream: the root of the self-join size over the number of objects.
 
@@ -129,7 +129,7 @@ def repeats(sketch: Sketch, three: Floats, newest: int, extent: int) -> Floats:
     return result
 
 
-@njit(cache=True)
+@outer
 def chances(parts: Parts, three: Floats, width: int) -> Floats:
     """For each object and stream that has not reported it: how probably it will, given the streams that have.
 
@@ -157,7 +157,7 @@ def chances(parts: Parts, three: Floats, width: int) -> Floats:
     return result
 
 
-@njit(cache=True)
+@outer
 def hoped(parts: Parts, often: Floats, high: Floats, spec: Spec) -> Floats:
     """What may still come, for each object and stream, if it comes at all."""
     result = np.empty((parts.meta[OBJECTS], often.size))

@@ -8,12 +8,12 @@ view filled anew.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skyband.kernels.incomplete.assemble import ARRIVED, CHANGED, Events
 from skyband.kernels.incomplete.lists import Lists, note, threshold_algorithm
 from skyband.kernels.incomplete.ranking import k_best
+from skyband.kernels.jit import inner, outer
 from skyband.kernels.order import better
 
 Ints = NDArray[np.int64]
@@ -58,14 +58,14 @@ def no_log(room: int) -> Log:
                np.empty(room), np.zeros(1, np.int64))  # fmt: skip
 
 
-@njit(cache=True)
+@inner
 def _tell(log: Log, trigger: int, at: int, op: int, number: int, score: float) -> None:
     i = log.used[0]
     log.trigger[i], log.at[i], log.op[i], log.number[i], log.score[i] = trigger, at, op, number, score
     log.used[0] = i + 1
 
 
-@njit(cache=True)
+@inner
 def _above(view: View, slot: int) -> bool:
     """Whether an object belongs in the view."""
     meta = view.meta
@@ -76,7 +76,7 @@ def _above(view: View, slot: int) -> bool:
     return better(view.score[slot], view.time[slot], view.number[slot], view.bar[0], meta[BAR_TIME], meta[BAR_NUMBER])
 
 
-@njit(cache=True)
+@inner
 def _find(view: View, slot: int) -> int:
     """Where an object stands or would stand."""
     low, high = 0, view.meta[SIZE]
@@ -91,7 +91,7 @@ def _find(view: View, slot: int) -> int:
     return low
 
 
-@njit(cache=True)
+@inner
 def _cut(view: View) -> None:
     """Drops the worst when there are more than k_max, and sets the bar there."""
     meta = view.meta
@@ -110,7 +110,7 @@ def _cut(view: View) -> None:
     meta[SIZE] = keep
 
 
-@njit(cache=True)
+@inner
 def _change(view: View, events: Events, i: int) -> None:
     """An object has a new score, or is gone."""
     meta, slot = view.meta, events.slot[i]
@@ -132,7 +132,7 @@ def _change(view: View, events: Events, i: int) -> None:
         _cut(view)
 
 
-@njit(cache=True)
+@inner
 def _fill(view: View, lists: Lists) -> None:
     """Fills the view anew, and tunes k_max: as large as keeps both the moves within and the fillings cheap."""
     meta = view.meta
@@ -165,7 +165,7 @@ def _fill(view: View, lists: Lists) -> None:
     _cut(view)
 
 
-@njit(cache=True)
+@inner
 def _top(view: View, lists: Lists) -> int:
     """How many of the view are the answer; fills it first if it has run low."""
     meta = view.meta
@@ -178,7 +178,7 @@ def _top(view: View, lists: Lists) -> int:
     return int(top)
 
 
-@njit(cache=True)
+@inner
 def _difference(view: View, log: Log, top: int, trigger: int, at: int) -> None:
     """Tells who left the top k and who entered it."""
     meta = view.meta
@@ -205,7 +205,7 @@ def _difference(view: View, log: Log, top: int, trigger: int, at: int) -> None:
     meta[TOP] = top
 
 
-@njit(cache=True)
+@outer
 def follow(view: View, lists: Lists, events: Events, begin: int, log: Log) -> int:
     """Follows the events, from ``begin`` on; whenever an answer is due, tells what changed, or the ranking.
 
