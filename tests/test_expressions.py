@@ -1,4 +1,4 @@
-"""What expressions mean: against DuckDB, Python's own arithmetic and, if asked for, Spark."""
+"""What expressions mean: against DuckDB and Python's own arithmetic; ``spark/test_spark_expressions.py`` has Spark."""
 
 import decimal
 import math
@@ -8,89 +8,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from expression_cases import BIG, Maker, same, stream
 
 from skyband import scoring
 from skyband.errors import QueryError
 from skyband.expressions import expression
-
-BIG = 1 << 63
-
-
-class Maker:
-    """Random expressions that another engine answers as we do.
-
-    DuckDB refuses some arguments (√-1, ln 0, sin ∞) and rounds in other ways (round(x, 2), CAST to an integer). Spark
-    does all this as we do, but has logarithms, sines and the like of its own, which may differ in the last digit.
-    """
-
-    NUMBERS = (
-        "({a} + {b})", "({a} - {b})", "({a} * {b})", "({a} / {b})", "({a} % {b})", "(-{a})", "abs({a})", "length(s)",
-        "sqrt(abs({a}))", "power({a}, 2)", "power({a}, 3)", "floor({a})", "ceil({a})", "round({a})", "radians({a})",
-        "greatest({a}, {b})", "least({a}, {b}, i)", "coalesce({a}, {b})", "nullif({a}, {b})", "if({c}, {a}, {b})",
-        "CASE WHEN {c} THEN {a} WHEN {d} THEN {b} END", "CASE WHEN {c} THEN {a} ELSE {b} END", "degrees({a})",
-        "CASE i WHEN 1 THEN {a} WHEN 2 THEN {b} ELSE 0 END",
-    )  # fmt: skip
-    FOR_DUCKDB = (
-        "exp(-abs({a}))", "ln(abs({a}) + 1)", "log10(abs({a}) + 1)", "log2(abs({a}) + 1)", "sin(least(abs({a}), 9))",
-        "atan2({a} + 0e0, {b} + 0e0)", "cos(least(abs({a}), 9))", "atan({a})",
-    )  # fmt: skip
-    FOR_SPARK = (
-        "sqrt({a})", "CAST({a} AS INT)", "CAST({a} AS BIGINT)", "CAST(s AS DOUBLE)", "CAST(s AS BIGINT)", "sign({a})",
-        "round({a}, 2)", "large", "cents", "single", "small", "(large * {a})", "(large + large)", "CAST(b AS INT)",
-        "(small * small * 100000)", "(-large)", "abs(large)", "(0.1 * i)", "(cents + 0.2)", "if({c}, {a})",
-        "CAST(CAST(large AS VARCHAR) AS BIGINT)",
-    )  # fmt: skip
-    CONDITIONS = (
-        "({a} < {b})", "({a} <= {b})", "({a} > {b})", "({a} >= {b})", "({a} = {b})", "({a} <> {b})", "({c} AND {d})",
-        "({c} OR {d})", "(NOT {c})", "({a} IS NULL)", "({a} IS NOT NULL)", "({a} BETWEEN {b} AND 3)", "(s > 'ab')",
-        "({a} NOT BETWEEN -1 AND {b})", "(i IN (1, 2, 3))", "(j NOT IN (1, -2, NULL))", "(s IN ('ab', 'b'))",
-        "(s NOT LIKE '%b_')", "({c} IS TRUE)", "({c} IS NOT FALSE)", "(lower(s) = upper(s))", "(x IN (0, 1.5))",
-    )  # fmt: skip
-    PLAIN_NUMBERS = ("i", "j", "x", "y", "z", "7", "0", "(-2)", "5e-1", "(-31e-1)", "NULL")
-    PLAIN_CONDITIONS = ("b", "(i > 1)", "(x < y)", "(s = 'ab')", "TRUE", "(i IS NULL)", "(s LIKE 'a%')", "NULL")
-
-    def __init__(self, rng, for_spark=False):
-        self.rng = rng
-        self.numbers = self.NUMBERS + (self.FOR_SPARK if for_spark else self.FOR_DUCKDB)
-
-    def number(self, depth):
-        return self._fill(self.numbers if depth else self.PLAIN_NUMBERS, depth)
-
-    def condition(self, depth):
-        return self._fill(self.CONDITIONS if depth else self.PLAIN_CONDITIONS, depth)
-
-    def _fill(self, forms, depth):
-        form = forms[self.rng.integers(len(forms))]
-        return form.format(**{k: (self.number if k in "ab" else self.condition)(depth - 1) for k in "abcd"
-                              if f"{{{k}}}" in form})  # fmt: skip
-
-
-def stream(rng, size=300):
-    """Rows with NULL, NaN, ±inf, ±0 and ties in them."""
-
-    def holes(values, kind=None):
-        return pa.array(values, kind, mask=rng.random(size) < 0.1)
-
-    x = np.round(rng.normal(size=size) * 3, 1)
-    for value, share in ((np.nan, 0.05), (np.inf, 0.03), (-np.inf, 0.03), (0.0, 0.1), (-0.0, 0.05)):
-        x[rng.random(size) < share] = value
-    words = ["ab", "b", "A", "", "abc", "12", "1.5", " 7 ", "1e3", "a_%", "Infinity", "12x", "9223372036854775808"]
-    return pa.table(
-        {
-            "i": holes(rng.integers(-3, 4, size)),
-            "j": holes(rng.integers(-9, 10, size)),
-            "x": holes(x),
-            "y": holes(np.round(rng.normal(size=size), 1)),
-            "z": rng.random(size) * 100 - 50,
-            "s": holes(rng.choice(words, size)),
-            "b": holes(rng.random(size) < 0.5),
-            "large": holes(rng.choice([1 << 62, -BIG, BIG - 1, 3, -5, (1 << 53) + 1, 10**18], size)),
-            "small": holes(rng.integers(-(1 << 31), 1 << 31, size).astype(np.int32)),
-            "single": holes(rng.normal(size=size).astype(np.float32)),
-            "cents": pa.array([Decimal(int(v)).scaleb(-2) for v in rng.integers(-(10**6), 10**6, size)],
-                              pa.decimal128(10, 2)),
-        }
-    )  # fmt: skip
 
 
 def score(text, **columns):
@@ -99,10 +21,6 @@ def score(text, **columns):
 
 def holds(text, **columns):
     return scoring.compile_condition(text).evaluate(pa.table(columns)).tolist()
-
-
-def same(left, right):
-    return np.array_equal(left, right, equal_nan=True)
 
 
 # ---- other engines
@@ -129,52 +47,6 @@ def test_duckdb_agrees(seed):
                 else:
                     ours = scoring.compile_condition(text).evaluate(table)
                     assert ours.tolist() == [value is True for value in theirs.to_pylist()], text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ansi", ["true", "false"])
-def test_spark_agrees(ansi):
-    java = pytest.importorskip("skyband.spark.java")
-    sql = pytest.importorskip("pyspark.sql")
-    java.ensure()
-    local = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    spark = local.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1").getOrCreate()
-    rng = np.random.default_rng(7 if ansi == "true" else 8)
-    table, maker = stream(rng), Maker(rng, for_spark=True)
-    rounded = ["exp(y)", "ln(x)", "log(3, z)", "log10(z)", "log2(z)", "sin(x)", "cos(x)", "tan(x)", "asin(y)",
-               "acos(y)", "atan(z)", "atan2(y, z)", "atan2(y * 0, x * 0)", "power(z, 1.5)", "power(x, y)",
-               scoring.distance({"x": 0.2, "y": -0.7}, 3, {})]  # fmt: skip
-    numbers = [maker.number(depth) for depth in (1, 2, 3) for _ in range(40)]
-    numbers += ["large * large", "coalesce(large * large, 0)", "large - 1 + 1", "small * small * small", "x % 0",
-                scoring.distance({"x": 0.2, "y": -0.7}, "euclidean", {}),
-                scoring.distance({"i": 2, "j": -1}, "chebyshev", {"i": 2})]  # fmt: skip
-    conditions = [maker.condition(depth) for depth in (1, 2, 3) for _ in range(20)]
-    conditions += [r"s LIKE 'a\_\%'", "large * large > 0", "x = x", "x > 5", "s = 'it''s'"]
-    rows = table.append_column("row", pa.array(range(table.num_rows)))
-    frame = spark.createDataFrame(
-        [tuple(row.values()) for row in rows.to_pylist()],
-        "i long, j long, x double, y double, z double, s string, b boolean, large long, small int, single float, "
-        "cents decimal(10, 2), row long",
-    ).cache()
-    before = spark.conf.get("spark.sql.ansi.enabled")
-    spark.conf.set("spark.sql.ansi.enabled", ansi)
-    try:
-        compiled = [scoring.compile_order(text) for text in (*rounded, *numbers)]
-        compiled += [scoring.compile_condition(text) for text in conditions]
-        texts = [one.spark_sql(table.schema) for one in compiled]
-        for start in range(0, len(texts), 20):
-            part = range(start, min(start + 20, len(texts)))
-            answer = frame.selectExpr("row", *(f"{texts[n]} AS c{n}" for n in part)).orderBy("row").toArrow()
-            for n in part:
-                ours, theirs = compiled[n].evaluate(table), answer.column(f"c{n}")
-                if isinstance(compiled[n], scoring.Score):
-                    theirs = theirs.combine_chunks().to_numpy(zero_copy_only=False)
-                    close = np.allclose(ours, theirs, rtol=1e-14, atol=0, equal_nan=True)
-                    assert close if n < len(rounded) else same(ours, theirs), compiled[n].sql
-                else:
-                    assert ours.tolist() == [value is True for value in theirs.to_pylist()], compiled[n].sql
-    finally:
-        spark.conf.set("spark.sql.ansi.enabled", before)
 
 
 # ---- what expressions mean
