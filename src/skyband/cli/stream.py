@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LOOK = 0.25  # seconds between two looks at a stream
 _SAY = 10.0  # seconds between two lines about it where there is no terminal
+_NONE_YET = "No rows yet (the first run compiles, which may take a minute)"
 
 
 @contextmanager
@@ -71,7 +72,8 @@ def follow(watch: "Watch", stop: threading.Event, each: Callable[[], None]) -> N
     with _line() as say:
         while watch.running and not stop.wait(LOOK):
             each()
-            say(status(watch.poll()))
+            progress = watch.poll()
+            say(status(progress) if progress.seen else _NONE_YET)
     finish(watch, stop)
     each()
 

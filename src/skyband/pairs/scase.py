@@ -39,10 +39,10 @@ class SCase(OverPairs):
 
     - New pairs are met from the youngest to the oldest, so that the step of the staircase to test against only moves
       one way, and is the same for long runs. The search of O(log |SKB|) for each pair becomes one comparison with a
-      constant, for a block of pairs at once: 0.1 ns a pair instead of 5 ns with 300 steps (25 ns where pairs come in
-      any order), beside 0.6 ns for a score of three differences. The cost of an object is O(N + |SKB| log K) instead of
-      O(N log |SKB|): at N = 10⁴ and K = 20 1.2–1.4 times that of the supreme algorithm, which only computes scores and
-      ages, and 2.0–2.3 times that of the scores alone (``benchmarks/pairs.py``).
+      constant, for a block of pairs at once: 0.13 ns a pair instead of 11 ns with 300 steps, beside 0.6 ns for a score
+      of three differences. The cost of an object is O(N + |SKB| log K) instead of O(N log |SKB|): at N = 10⁴ and K = 20
+      1.2–1.4 times that of the supreme algorithm, which only computes scores and ages, and 2.0–2.3 times that of the
+      scores alone (``benchmarks/pairs.py``).
     - Algorithm 4 runs when S has grown by an eighth, as Algorithm 6 has it for objects, and at the end of a batch.
 
     Deviations:

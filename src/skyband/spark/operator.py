@@ -10,12 +10,17 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from skyband.spark.job import TIE, TIME, Job, prepare
 from skyband.spark.parcel import unpacked
 from skyband.spark.rounds import summed
 from skyband.spark.shard import Packet, Pieces, Step, merge
 from skyband.spark.spread import gathered
+
+# Not as text: Java would be asked to read it, for every task of every batch.
+_BLOB = StructType([StructField("blob", BinaryType())])
+_CHUNK = StructType([StructField("chunk", LongType())])
 
 
 class StoredPieces:
@@ -25,8 +30,8 @@ class StoredPieces:
     """
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
-        self._head = handle.getValueState("head", "blob binary")
-        self._pieces = handle.getMapState("pieces", "chunk bigint", "blob binary")
+        self._head = handle.getValueState("head", _BLOB)
+        self._pieces = handle.getMapState("pieces", _CHUNK, _BLOB)
 
     def head(self) -> bytes | None:
         value = self._head.get()
