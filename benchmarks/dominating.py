@@ -215,6 +215,12 @@ def figure_7() -> list[dict]:
             for kind in KINDS for n in SIZES]  # fmt: skip
 
 
+def memory() -> list[dict]:
+    """Megabytes of the state in the windows of Figure 7."""
+    return [{"data": kind, "n": n, **{name: row["MB"] for name, row in measured(kind, n, D, K).items()}}
+            for kind in KINDS for n in SIZES]  # fmt: skip
+
+
 def targets(rows: list[dict]) -> list[dict]:
     found = []
     for row in rows:
@@ -305,6 +311,8 @@ def main() -> None:
             push(made(name, 500, D, 8), points("IND", 1_000, D), 0, 2_000)
     parts: dict[str, list[dict]] = {"figure_7": figure_7()}
     show("Figure 7: over the size of the window", parts["figure_7"])
+    parts["memory"] = memory()
+    show("The state, MB", parts["memory"])
     parts["targets"] = targets(parts["figure_7"])
     show(
         f"Targets, at n = {N:,}{'' if FULL else ' (they are set for n = 2,000,000, k = 256: --full)'}", parts["targets"]

@@ -15,14 +15,14 @@ from functools import cache, lru_cache
 
 import numpy as np
 import pyarrow as pa
-from _measure import console, keep, show
+from _measure import best_of, console, keep, show
 from _pairs_supreme import room, supreme
 from _pairs_windows import filled
-from numba import njit
 
 import skyband as sb
 from skyband import datasets
 from skyband.algorithm import Rows
+from skyband.kernels.jit import outer
 from skyband.kernels.pairs.program import BLOCK
 from skyband.kernels.pairs.scan import passing
 from skyband.pipeline import Pipeline
@@ -245,7 +245,7 @@ def staircase() -> Iterator[Row]:
            "met": verdict(row["one bar a block"] < row["a search, in age order"])}  # fmt: skip
 
 
-@njit
+@outer
 def one_bar_a_block(score: np.ndarray, height: np.ndarray) -> int:
     count = 0
     for low in range(0, score.size, BLOCK):
@@ -253,7 +253,7 @@ def one_bar_a_block(score: np.ndarray, height: np.ndarray) -> int:
     return count
 
 
-@njit
+@outer
 def a_search(score: np.ndarray, age: np.ndarray, corner: np.ndarray, height: np.ndarray) -> int:
     count = 0
     for i in range(score.size):
@@ -262,15 +262,8 @@ def a_search(score: np.ndarray, age: np.ndarray, corner: np.ndarray, height: np.
 
 
 def timed(function: Callable[..., int], *arguments: np.ndarray) -> float:
-    """Microseconds of a call: the fastest of several runs of a thousand."""
-    function(*arguments)
-    runs = []
-    for _ in range(RUNS):
-        start = time.process_time()
-        for _ in range(1000):
-            function(*arguments)
-        runs.append(time.process_time() - start)
-    return min(runs) * 1e3
+    """Microseconds of a call, of which a thousand are measured at once."""
+    return best_of(lambda: [function(*arguments) for _ in range(1000)], RUNS) * 1e3
 
 
 PARTS: dict[str, tuple[str, Callable[[], Iterator[Row]]]] = {

@@ -4,8 +4,6 @@ Scores are goodness here (larger is better), as inside the engine. Objects are (
 """
 
 import os
-import subprocess
-import sys
 from itertools import pairwise, product
 
 import numpy as np
@@ -317,16 +315,3 @@ def test_sma_leaps_over_empty_stretches():
     assert event.end.tolist() == [*range(1, 11), *range(10**15 + 1, 10**15 + 11)]
     assert algorithm.update(Rows(np.empty(0), NOTHING), 3 * 10**15)[0].number.tolist() == [2] * 10
     assert algorithm.candidates == 0 and algorithm.keys().size == 0
-
-
-def test_without_jit():
-    """The same answers from the same code, not compiled."""
-    if os.environ.get("NUMBA_DISABLE_JIT"):
-        pytest.skip("already so")
-    chosen = "brute_force and tied and (count or jittered) or do_not_matter or hopping and tied or options or stretches"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__, "-k", chosen],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    assert " passed" in done.stdout

@@ -247,11 +247,12 @@ def test_long_streams(algorithm, window, k):
     assert ends == (set(range(300, n, 300)) | (set() if query.window.time else {n}) if query.window.hopping else set())
 
 
-@pytest.mark.parametrize("algorithm", sorted(name for name in EXACT if ALGORITHMS[name].several))
-@pytest.mark.parametrize("windows", ALIKE, ids="+".join)
+@pytest.mark.parametrize(
+    ("algorithm", "windows"),
+    [pytest.param(name, windows, id=f"{name}-{'+'.join(windows)}") for windows in ALIKE for name in sorted(EXACT)
+     if ALGORITHMS[name].several and kind(WINDOWS[windows[0]]) in ALGORITHMS[name].serves],
+)  # fmt: skip
 def test_several_queries_share_an_algorithm(algorithm, windows):
-    if kind(WINDOWS[windows[0]]) not in ALGORITHMS[algorithm].serves:
-        pytest.skip("does not serve this kind of window")
     shapes = [(k, window, ties) for (k, window), ties in zip([(1, windows[0]), (5, windows[1]), (2, windows[0])],
                                                              ("newest", "newest", "all"), strict=True)]  # fmt: skip
     together([pair(k, window, ties=ties, algorithm=algorithm) for k, window, ties in shapes], "jittered_tied")

@@ -1,11 +1,7 @@
 """Top-k dominating points: every algorithm against brute force."""
 
 import itertools
-import os
-import subprocess
-import sys
 import zlib
-from pathlib import Path
 
 import numpy as np
 import oracle
@@ -263,13 +259,3 @@ def test_the_local_step():
         assert {number for number, _ in naive(x, 0, 200, k)} <= set(newest)
         halves = np.concatenate([k_skyband(x[:90], k, age[:90]), 90 + k_skyband(x[90:], k, age[90:])])
         assert halves[k_skyband(x[halves], k, age[halves])].tolist() == newest.tolist()
-
-
-def test_without_jit():
-    chosen = "test_equals_the_oracle and (tied or saw or rising) and not 500 or test_the_local_step"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", Path(__file__).name, "-k", chosen],
-        cwd=Path(__file__).parent, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    assert " passed" in done.stdout

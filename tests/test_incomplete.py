@@ -2,12 +2,8 @@
 
 import itertools
 import math
-import os
-import subprocess
-import sys
 import zlib
 from dataclasses import replace
-from pathlib import Path
 
 import incomplete_cases as cases
 import numpy as np
@@ -187,19 +183,6 @@ def test_amounts_that_differ_wildly_leave_no_trace():
         monitor = sb.Monitor(sb.TopKIncomplete(k=1, id="o", value="x", window=window(left)))
         monitor.push({"o": [1] * 5, "x": amounts})
         assert monitor.top()["score"].to_pylist() == [math.fsum(amounts[-left:])]
-
-
-def test_without_jit():
-    chosen = (
-        "test_equals_the_oracle and (sum or product) or test_buffers_views or test_cutting and once or test_sketches"
-    )
-    files = ["test_incomplete.py", "test_incomplete_approx.py"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files, "-k", chosen],
-        cwd=Path(__file__).parent, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    assert " passed" in done.stdout
 
 
 def test_finish_of_a_stream_without_rows():

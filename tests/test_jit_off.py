@@ -1,16 +1,32 @@
-"""The kernels give the same answers as plain Python: part of the contract suite with the JIT switched off."""
+"""The kernels give the same answers as plain Python: a part of each suite with the JIT switched off."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-CHOSEN = "test_equals_the_oracle and (tied or broken) or test_saving_and_loading_does_not_matter and random"
+import pytest
+
+CHOSEN = {
+    "contract": (["test_contract.py"],
+                 "test_equals_the_oracle and (tied or broken) or test_saving_and_loading_does_not_matter and random"),
+    "arrivals": (["test_arrivals.py"], "brute_force and tied and (count or jittered) or do_not_matter or "
+                 "hopping and tied or options or stretches"),
+    "scase": (["test_scase.py"],
+              "one_query and (tied or saw) or tree or staircase or (several and infinite) or silences"),
+    "pairs": (["test_pairs.py"], "test_equals_brute_force and (jittered_tied or broken or tiny)"),
+    "dominating": (["test_dominating.py"],
+                   "test_equals_the_oracle and (tied or saw or rising) and not 500 or test_the_local_step"),
+    "incomplete": (["test_incomplete.py", "test_incomplete_approx.py"], "test_equals_the_oracle and (sum or product) "
+                   "or test_buffers_views or test_cutting and once or test_sketches"),
+}  # fmt: skip
 
 
-def test_contract_without_jit():
+@pytest.mark.parametrize("suite", CHOSEN)
+def test_without_jit(suite: str) -> None:
+    files, chosen = CHOSEN[suite]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "test_contract.py", "-k", CHOSEN],
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files, "-k", chosen],
         cwd=Path(__file__).parent, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

@@ -1,10 +1,6 @@
 """What is particular to top-k pairs: their scores, plans, shared skybands, colours that come and go, and errors."""
 
 import datetime
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import oracle
@@ -290,14 +286,3 @@ def test_conditions_are_covered():
     assert {"a.h = b.h", "lower(a.g) < b.g"} <= set(CONDITIONS)
     query, model = pair(2, "arrivals-13", where="a.h = b.h", partition_by=("g",))
     follow(sb.Monitor(query), model, streams.cut(make("broken", 3, 60)))
-
-
-def test_without_jit():
-    """The kernels give the same answers as plain Python."""
-    chosen = "test_equals_brute_force and (jittered_tied or broken or tiny)"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n0", "test_pairs.py", "-k", chosen],
-        cwd=Path(__file__).parent, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    assert " passed" in done.stdout

@@ -2,10 +2,6 @@
 
 import itertools
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -355,15 +351,3 @@ def test_put_off_makes_the_cost_least():
 
         x = staircase.put_off(size, K)
         assert x in (staircase.LEAST, K) or cost(x) == pytest.approx(min(map(cost, range(1, 4 * x))), rel=1e-3)
-
-
-def test_without_jit():
-    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
-        pytest.skip("this is that run")
-    chosen = "one_query and (tied or saw) or tree or staircase or (several and infinite) or silences"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", Path(__file__).name, "-k", chosen],
-        cwd=Path(__file__).parent, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    assert " passed" in done.stdout

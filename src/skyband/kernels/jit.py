@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar, cast
 
 from numba import njit
@@ -67,5 +67,6 @@ def _turn(directory: str) -> Iterator[None]:
         yield
         return
     with open(os.path.join(directory, "kernels.lock"), "a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed
+        with suppress(OSError):  # some file systems have no locks either
+            fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed
         yield
