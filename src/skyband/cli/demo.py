@@ -78,7 +78,7 @@ def demo(
         f"[bold]The 10 largest trades of the last 10 minutes[/], for {seconds:g} seconds: {rate:,} trades a second, "
         f"and event time runs {SPEED} times faster than the clock."
     )
-    with spark_session(ctx, master) as spark:
+    with spark_session(ctx, master, query) as spark:
         with step(err, "Making the first trades"):
             replay.write()
         with step(err, "Compiling", "about a minute the very first time"):

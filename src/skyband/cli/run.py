@@ -129,7 +129,7 @@ def run(
         except Empty:
             pass
 
-    with spark_session(ctx, master) as spark:
+    with spark_session(ctx, master, query) as spark:
         answer = put(sources.read(spark, place, query, max_files_per_trigger), query, emit.value)
         mode: Literal["append", "update"] = "update" if emit is Emit.latest else "append"
         began = monotonic()

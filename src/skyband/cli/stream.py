@@ -20,6 +20,7 @@ from skyband.errors import SkybandError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from skyband.queries import Query
     from skyband.spark.watch import Progress, Watch
 
 LOOK = 0.25  # seconds between two looks at a stream
@@ -28,15 +29,17 @@ _NONE_YET = "No rows yet (the first run compiles, which may take a minute)"
 
 
 @contextmanager
-def spark_session(ctx: typer.Context, master: str) -> "Iterator[SparkSession]":
-    """Spark, with its messages in a file that is kept, and named, only if something goes wrong."""
+def spark_session(ctx: typer.Context, master: str, query: "Query") -> "Iterator[SparkSession]":
+    """Spark for one query, with its messages in a file that is kept, and named, only if something goes wrong."""
     from skyband.spark.quiet import quiet_session
     from skyband.spark.session import session
 
     app = f"skyband {ctx.info_name}"
+    one_place = query.family == "objects" and not query.partition_by
+    conf = {"spark.sql.shuffle.partitions": 1} if one_place else {}  # any other task would start for nothing
     if ctx.find_root().params["debug"]:
         with step(err, "Starting Spark", "a few seconds"):
-            spark = session(app, master)
+            spark = session(app, master, **conf)
         try:
             yield spark
         finally:
@@ -47,7 +50,7 @@ def spark_session(ctx: typer.Context, master: str) -> "Iterator[SparkSession]":
     log = Path(name)
     try:
         with step(err, "Starting Spark", "a few seconds"):
-            spark = quiet_session(app, master, log)
+            spark = quiet_session(app, master, log, **conf)
         try:
             yield spark
         finally:

@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 from skyband.spark.session import session
 
 
-def quiet_session(app: str, master: str, log: Path) -> SparkSession:
+def quiet_session(app: str, master: str, log: Path, **conf: object) -> SparkSession:
     """A session as :func:`skyband.spark.session` makes it, but with the errors of Java and the workers in ``log``."""
     with _errors_into(log):
-        return session(app, master)
+        return session(app, master, **conf)
 
 
 @contextmanager

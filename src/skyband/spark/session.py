@@ -22,6 +22,7 @@ _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProv
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _LOG_SETTING = "-Dlog4j2.configurationFile="
+_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 
 # Taken at run time, and left alone where the user has set them.
 _TUNING = {
@@ -63,9 +64,7 @@ def session(app: str = "skyband", master: str = "local[*]", **conf: object) -> S
     if near:
         settings |= {"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK}
     settings |= {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in conf.items()}
-    if _LOG_SETTING not in settings.get(_JAVA_OPTIONS, ""):
-        quiet = _LOG_SETTING + Path(__file__).with_name("log4j2.properties").as_uri()
-        settings[_JAVA_OPTIONS] = f"{settings.get(_JAVA_OPTIONS, '')} {quiet}".lstrip()
+    settings[_JAVA_OPTIONS] = _java_options(settings.get(_JAVA_OPTIONS, ""), master.startswith("local"))
     environment = {"PYSPARK_PYTHON": sys.executable}
     if near:
         environment["SPARK_LOCAL_IP"] = _LOOPBACK  # the web pages heed nothing else
@@ -81,6 +80,22 @@ def session(app: str = "skyband", master: str = "local[*]", **conf: object) -> S
         spark = builder.getOrCreate()
     configure(spark)
     return spark
+
+
+def _java_options(given: str, local: bool) -> str:
+    """The user's options for Java, with quiet logs and, where it does the work itself, the collector for throughput.
+
+    >>> _java_options("-Dlog4j2.configurationFile=mine", local=True)
+    '-Dlog4j2.configurationFile=mine -XX:+UseParallelGC'
+    >>> _java_options("-XX:+UseZGC -Dlog4j2.configurationFile=mine", local=True)
+    '-XX:+UseZGC -Dlog4j2.configurationFile=mine'
+    """
+    options = [given] if given else []
+    if _LOG_SETTING not in given:
+        options.append(_LOG_SETTING + Path(__file__).with_name("log4j2.properties").as_uri())
+    if local and not _COLLECTOR.search(given):  # Java refuses two of them
+        options.append("-XX:+UseParallelGC")
+    return " ".join(options)
 
 
 def configure(spark: SparkSession) -> list[str]:
