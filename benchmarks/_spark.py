@@ -44,19 +44,34 @@ def stream(spark: SparkSession, directory: Path) -> DataFrame:
     return spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).parquet(str(directory))
 
 
-def measure(df: DataFrame, runs: int = 1) -> dict[str, Any]:
-    """Runs a stream to its end and throws the answer away; rows a second in the steady state, and where time went.
+def measure(df: DataFrame, runs: int = 1, warm_up: int = 0) -> dict[str, Any]:
+    """Runs a stream to its end and throws the answer away; rows a second in the steady state, and where time went."""
+    return side_by_side({"": df}, runs, warm_up)[""]
+
+
+def side_by_side(streams: dict[str, DataFrame], runs: int, warm_up: int) -> dict[str, dict[str, Any]]:
+    """:func:`measure` for streams that are to be compared: they take turns, so that all see the same machine.
+
+    Java goes on compiling for many seconds; where a batch takes less than one, give some runs to ``warm_up``. The first
+    micro-batch of each run is left out as well: it starts Python workers and loads compiled kernels.
+    """
+    reports: dict[str, list[list[dict[str, Any]]]] = {name: [] for name in streams}
+    for turn in range(warm_up + runs):
+        for name, df in streams.items():
+            got = _reports(df)
+            if turn >= warm_up:
+                reports[name].append(got)
+    return {name: _summary(some) for name, some in reports.items()}
+
+
+def _summary(runs: list[list[dict[str, Any]]]) -> dict[str, Any]:
+    """What the reports of some runs of a stream come to.
 
     A batch takes ``seconds``, of which Spark needs ``around`` for planning and for its logs; ``prune_ms`` and
     ``merge_ms`` (in seconds here) are those of our two stages, of all tasks together. The rest is reading, and the way
     from Java to Python and back. ``sizes`` are the objects and bytes held after each batch.
-
-    The first micro-batch is left out: it starts Python workers and loads compiled kernels. Java goes on compiling for
-    some seconds more; where a batch takes less than one, give several ``runs``: the first of them then only warms up.
     """
-    every = [_reports(df) for _ in range(runs)]
-    reports = every[-1]
-    steady = [report for some in every[runs > 1 :] for report in some[1:]]
+    steady = [report for reports in runs for report in reports[1:]]
     whole, batch = (sum(report["durationMs"][name] for report in steady) / len(steady) / 1e3
                     for name in ("triggerExecution", "addBatch"))  # fmt: skip
     rows = sum(report["numInputRows"] for report in steady) / len(steady)
@@ -66,7 +81,7 @@ def measure(df: DataFrame, runs: int = 1) -> dict[str, Any]:
                   for name in ("prune_ms", "merge_ms")}  # fmt: skip
         found |= {name: counts[name] for name in ("candidates", "bytes")}
         found["sizes"] = [(r["observedMetrics"]["skyband"]["candidates"], r["observedMetrics"]["skyband"]["bytes"])
-                          for r in reports]  # fmt: skip
+                          for r in runs[-1]]  # fmt: skip
     return found
 
 

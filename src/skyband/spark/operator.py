@@ -17,6 +17,7 @@ from skyband.spark.parcel import unpacked
 from skyband.spark.rounds import summed
 from skyband.spark.shard import Packet, Pieces, Step, merge
 from skyband.spark.spread import gathered
+from skyband.spark.worker import settle
 
 # Not as text: Java would be asked to read it, for every task of every batch.
 _BLOB = StructType([StructField("blob", BinaryType())])
@@ -64,6 +65,7 @@ class Operator(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: N802
         for answer in self._step(key[0], [row.asDict() for row in rows], self._pieces, False):
             yield Row(**{**dict.fromkeys(self._names), "shard": key[0], **answer})
+        settle()
 
 
 class MemoryPieces:

@@ -24,6 +24,7 @@ from skyband.spark.rounds import PROPOSED, counting, proposing
 from skyband.spark.session import configure
 from skyband.spark.shard import COUNTS, MERGED, Step
 from skyband.spark.spread import cells, groups_for
+from skyband.spark.worker import settling
 
 METRICS = "skyband"
 CHUNKS = 16
@@ -81,7 +82,7 @@ def run(
     configure(df.sparkSession)
     inputs = _Inputs(df, emit, arrival)
     jobs = inputs.jobs(queries, shards, chunks)
-    packed = inputs.prepared().mapInArrow(packer(jobs, [*inputs.columns], _task), from_arrow_schema(PACKED))
+    packed = inputs.prepared().mapInArrow(settling(packer(jobs, [*inputs.columns], _task)), from_arrow_schema(PACKED))
     mode = "Update" if emit == "latest" else "Append"
     if jobs[0].rounds:
         proposed = _stateful(packed, proposing(jobs[0]), PROPOSED, mode)
@@ -98,7 +99,7 @@ def run(
     answers = answers.where("data IS NOT NULL").select("shard", "data")
     if any(job.spread for job in jobs):  # what the cells of one ranking tell must meet
         answers = answers.repartition(1)
-    return answers.mapInArrow(unpacker(jobs, several), schema)
+    return answers.mapInArrow(settling(unpacker(jobs, several)), schema)
 
 
 def _stateful(df: DataFrame, step: Step, schema: pa.Schema, mode: str) -> DataFrame:
