@@ -158,6 +158,7 @@ def test_a_session_is_quiet_and_leaves_the_environment_alone() -> None:
         assert spark.sparkContext.master == "local[1,4]"
         assert spark.sparkContext._jvm.System.getProperty("skyband.test") == "yes"
         beans = spark.sparkContext._jvm.java.lang.management.ManagementFactory.getGarbageCollectorMXBeans()
+        assert spark.sparkContext._jvm.org.apache.arrow.memory.BoundsChecking.BOUNDS_CHECKING_ENABLED is False
         assert "PS Scavenge" in [bean.getName() for bean in beans]
         assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
         print(spark.range(5).mapInArrow(lambda batches: batches, "id long").count())

@@ -23,6 +23,8 @@ _PARTITIONS = "spark.sql.shuffle.partitions"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _LOG_SETTING = "-Dlog4j2.configurationFile="
 _COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
+# Arrow's Java code checks every number that it writes against the end of its buffer; Spark makes room before it writes.
+_UNCHECKED = "-Darrow.enable_unsafe_memory_access="
 
 # Taken at run time, and left alone where the user has set them.
 _TUNING = {
@@ -83,18 +85,22 @@ def session(app: str = "skyband", master: str = "local[*]", **conf: object) -> S
 
 
 def _java_options(given: str, local: bool) -> str:
-    """The user's options for Java, with quiet logs and, where it does the work itself, the collector for throughput.
+    """The user's options for Java, with quiet logs and, where it does the work itself, what makes it faster.
 
-    >>> _java_options("-Dlog4j2.configurationFile=mine", local=True)
-    '-Dlog4j2.configurationFile=mine -XX:+UseParallelGC'
-    >>> _java_options("-XX:+UseZGC -Dlog4j2.configurationFile=mine", local=True)
-    '-XX:+UseZGC -Dlog4j2.configurationFile=mine'
+    >>> _java_options("-Dlog4j2.configurationFile=mine", local=False)
+    '-Dlog4j2.configurationFile=mine'
+    >>> _java_options("-Dlog4j2.configurationFile=mine", local=True).split()[1:]
+    ['-XX:+UseParallelGC', '-Darrow.enable_unsafe_memory_access=true']
+    >>> _java_options("-XX:+UseZGC -Dlog4j2.configurationFile=mine", local=True).split()[1:]
+    ['-Dlog4j2.configurationFile=mine', '-Darrow.enable_unsafe_memory_access=true']
     """
     options = [given] if given else []
     if _LOG_SETTING not in given:
         options.append(_LOG_SETTING + Path(__file__).with_name("log4j2.properties").as_uri())
     if local and not _COLLECTOR.search(given):  # Java refuses two of them
         options.append("-XX:+UseParallelGC")
+    if local and _UNCHECKED not in given:
+        options.append(_UNCHECKED + "true")
     return " ".join(options)
 
 
