@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -247,6 +248,8 @@ def test_demo_without_a_terminal(tmp_path: Path) -> None:
     summary = next(line for line in lines if line.startswith(f"{windows} windows, "))
     assert f"{stats.seen:,} rows in" in summary
     assert f"{stats.late:,} late, {stats.invalid:,} invalid" in summary
+    suggested = shlex.split(next(line for line in lines if " top " in line))  # can be run as it stands
+    assert subprocess.run(suggested, capture_output=True, timeout=120, check=True).stdout
 
 
 def test_demo_wants_a_directory_of_its_own(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typer import Option
 
 from skyband.cli.run import Master
 from skyband.cli.stream import LOOK, finish, spark_session, summary
-from skyband.cli.terminal import err, out, step, stop_signal
+from skyband.cli.terminal import err, out, program, step, stop_signal
 from skyband.errors import SkybandError
 
 if TYPE_CHECKING:
@@ -179,7 +179,8 @@ def _report(board: "Board", watch: "Watch", took: float, directory: Path) -> Non
     out.print(f"[bold]{board.windows}[/] windows, {summary(watch.progress, took)}", soft_wrap=True)
     out.print(f"Their rankings are in {place}/rankings, the trades in {place}/trades.", soft_wrap=True)
     out.print("Put another query to the trades, without Spark:", style="dim")
-    command = f'skyband top {place}/trades -k 1 --order-by "price * volume DESC" --partition-by symbol'
+    name = escape(program())
+    command = f'{name} top {place}/trades -k 1 --order-by "price * volume DESC" --partition-by symbol'
     out.print(f"  {command}", soft_wrap=True)
     out.print("Put one to a stream of your own:", style="dim")
-    out.print("  skyband run --help")
+    out.print(f"  {name} run --help", soft_wrap=True)
