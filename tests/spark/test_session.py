@@ -14,10 +14,15 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from pyspark import SparkContext, TaskContext
 from pyspark.sql import SparkSession
 
+import skyband as sb
 import skyband.spark
+from skyband.datasets import trades
+from skyband.spark.testing import write_batches
+from skyband.testing import answer, assert_same_rows
 
 module = import_module("skyband.spark.session")  # the package has a function of the same name
 
@@ -143,6 +148,45 @@ def test_a_session_of_the_users_own() -> None:
     assert "'local[2,4]'" in retries
     assert "PYSPARK_PYTHON" in interpreter and "/nowhere/python" in interpreter
     assert reuse in done.stderr  # logged, too
+
+
+@pytest.mark.slow
+def test_a_session_of_spark_connect(tmp_path: Path) -> None:
+    """Spark runs in a server of its own, and this process has nothing but a connection to it."""
+    table = trades(4_000, seed=1)
+    write_batches([table.slice(0, 2_000), table.slice(2_000)], tmp_path / "in")
+    done = python(
+        f"""
+        import skyband as sb
+        from pyspark.sql import SparkSession
+        from skyband.spark import java, run
+
+        java.ensure()
+        here = "{tmp_path}"
+        builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", False)
+        builder = builder.config("spark.connect.grpc.binding.address", "127.0.0.1")
+        spark = builder.config("spark.sql.shuffle.partitions", 2).getOrCreate()
+        query = sb.TopK(k=2, order_by="price * volume DESC", partition_by=("symbol",), select=("id",),
+                        window=sb.last("10 seconds", every="5 seconds"))
+        static = spark.read.parquet(f"{{here}}/in")
+        run(static, query).write.parquet(f"{{here}}/static")
+        stream = spark.readStream.schema(static.schema).option("maxFilesPerTrigger", 1).parquet(f"{{here}}/in")
+        sink = run(stream, query).writeStream.option("checkpointLocation", f"{{here}}/checkpoint")
+        running = sink.trigger(availableNow=True).start(f"{{here}}/stream")
+        running.awaitTermination()
+        print([progress.observedMetrics["skyband"]["values"][0] for progress in running.recentProgress])
+        spark.stop()
+        """,
+        PYSPARK_PYTHON=sys.executable,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[2000, 2000]\n"
+    query = sb.TopK(k=2, order_by="price * volume DESC", partition_by=("symbol",), select=("id",),
+                    window=sb.last("10 seconds", every="5 seconds"))  # fmt: skip
+    for name, flush in (("static", True), ("stream", False)):
+        expected = answer(query, [table], flush=flush)
+        got = parquet.read_table(tmp_path / name)
+        assert_same_rows(got.select(expected.column_names).cast(expected.schema), expected)
 
 
 def test_a_session_is_quiet_and_leaves_the_environment_alone() -> None:

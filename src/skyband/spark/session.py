@@ -112,18 +112,25 @@ def configure(spark: SparkSession) -> list[str]:
     shuffle partitions as there are cores. (A checkpoint keeps the number of partitions it was begun with.)
 
     Returns:
-        What is amiss and can only be set before Spark starts, a sentence each; it is also logged as warnings.
+        What is amiss and can only be set before Spark starts, a sentence each; it is also logged as warnings. Nothing
+        is known of that where the session is one of Spark Connect: it is the server's matter.
     """
     spark.conf.set(_PROVIDER, _ROCKSDB)
     given = spark.conf.getAll.keys()
-    context = spark.sparkContext
-    for key, value in {**_TUNING, _PARTITIONS: str(context.defaultParallelism)}.items():
+    context = None if _connected(spark) else spark.sparkContext
+    cores = {} if context is None else {_PARTITIONS: str(context.defaultParallelism)}
+    for key, value in (_TUNING | cores).items():
         if key not in given:
             spark.conf.set(key, value)
-    amiss = list(_amiss(context))
+    amiss = [] if context is None else list(_amiss(context))
     for sentence in amiss:
         _log.warning("%s", sentence)
     return amiss
+
+
+def _connected(spark: SparkSession) -> bool:
+    """Whether Spark runs in a server elsewhere, so that there is no Java here to ask."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
 def _amiss(context: SparkContext) -> Iterator[str]:
