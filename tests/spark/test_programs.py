@@ -231,13 +231,13 @@ def test_run_ends_with_ctrl_c(tmp_path: Path) -> None:
 
 def test_demo_without_a_terminal(tmp_path: Path) -> None:
     """The whole main job: a line for each window, the rankings of a Monitor in files, and every fault counted."""
-    result = skyband("demo", "--seconds", "5", "--rate", "20000", "--out", f"{tmp_path}/demo")
+    result = skyband("demo", "--seconds", "5", "--rate", "20000", "--out", f"{tmp_path}/the demo")
     assert "Starting Spark" in result.stderr
     query = sb.TopK(k=10, order_by=VALUE, window=sb.last("10 minutes", every="1 minute", late=DISORDER))
     monitor = sb.Monitor(query)
-    files = sorted((tmp_path / "demo" / "trades").glob("*.parquet"))
+    files = sorted((tmp_path / "the demo" / "trades").glob("*.parquet"))
     expected = pa.concat_tables([monitor.push(parquet.read_table(file)) for file in files])
-    answer = dataset.dataset(tmp_path / "demo" / "rankings", partitioning="hive").to_table()
+    answer = dataset.dataset(tmp_path / "the demo" / "rankings", partitioning="hive").to_table()
     names = ["window_end", "rank", "score", "id", "symbol", "price", "volume"]
     assert rows(answer, *names) == rows(expected, *names)
     lines = result.stdout.splitlines()

@@ -174,13 +174,13 @@ def test_a_session_of_spark_connect(tmp_path: Path) -> None:
         sink = run(stream, query).writeStream.option("checkpointLocation", f"{{here}}/checkpoint")
         running = sink.trigger(availableNow=True).start(f"{{here}}/stream")
         running.awaitTermination()
-        print([progress.observedMetrics["skyband"]["values"][0] for progress in running.recentProgress])
+        print([progress.observedMetrics["skyband"]["values"][:3] for progress in running.recentProgress])
         spark.stop()
         """,
         PYSPARK_PYTHON=sys.executable,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "[2000, 2000]\n"
+    assert done.stdout == "[[2000, 0, 0], [2000, 0, 0]]\n"  # seen, late, invalid
     query = sb.TopK(k=2, order_by="price * volume DESC", partition_by=("symbol",), select=("id",),
                     window=sb.last("10 seconds", every="5 seconds"))  # fmt: skip
     for name, flush in (("static", True), ("stream", False)):

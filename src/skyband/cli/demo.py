@@ -1,6 +1,9 @@
 """``skyband demo``: a stream of trades, ranked on Spark before the user's eyes."""
 
 import os
+import shlex
+import shutil
+import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -16,7 +19,7 @@ from typer import Option
 
 from skyband.cli.run import Master
 from skyband.cli.stream import LOOK, finish, spark_session, summary
-from skyband.cli.terminal import err, out, program, step, stop_signal
+from skyband.cli.terminal import err, out, step, stop_signal
 from skyband.errors import SkybandError
 
 if TYPE_CHECKING:
@@ -179,8 +182,16 @@ def _report(board: "Board", watch: "Watch", took: float, directory: Path) -> Non
     out.print(f"[bold]{board.windows}[/] windows, {summary(watch.progress, took)}", soft_wrap=True)
     out.print(f"Their rankings are in {place}/rankings, the trades in {place}/trades.", soft_wrap=True)
     out.print("Put another query to the trades, without Spark:", style="dim")
-    name = escape(program())
-    command = f'{name} top {place}/trades -k 1 --order-by "price * volume DESC" --partition-by symbol'
-    out.print(f"  {command}", soft_wrap=True)
+    program, trades = _program(), shlex.quote(str(directory / "trades"))
+    command = f'{program} top {trades} -k 1 --order-by "price * volume DESC" --partition-by symbol'
+    out.print(f"  {escape(command)}", soft_wrap=True)
     out.print("Put one to a stream of your own:", style="dim")
-    out.print(f"  {name} run --help", soft_wrap=True)
+    out.print(f"  {escape(program)} run --help", soft_wrap=True)
+
+
+def _program() -> str:
+    """What to write in a shell to call this program: an environment such as that of ``make run`` is on no path."""
+    if shutil.which("skyband"):
+        return "skyband"
+    script = Path(sys.executable).with_name("skyband")
+    return shlex.quote(os.path.relpath(script) if script.is_relative_to(Path.cwd()) else str(script))

@@ -1,13 +1,9 @@
 """The two streams of the program, and saying on them what is going on."""
 
-import os
-import shutil
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +16,6 @@ if TYPE_CHECKING:
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
-
-
-def program() -> str:
-    """What to write in a shell to call this program: an environment such as that of ``make run`` is on no path."""
-    if shutil.which("skyband"):
-        return "skyband"
-    script = Path(sys.executable).with_name("skyband")
-    return os.path.relpath(script) if script.is_relative_to(Path.cwd()) else str(script)
 
 
 @contextmanager

@@ -117,12 +117,15 @@ def configure(spark: SparkSession) -> list[str]:
     """
     spark.conf.set(_PROVIDER, _ROCKSDB)
     given = spark.conf.getAll.keys()
-    context = None if _connected(spark) else spark.sparkContext
-    cores = {} if context is None else {_PARTITIONS: str(context.defaultParallelism)}
-    for key, value in (_TUNING | cores).items():
+    wanted = dict(_TUNING)
+    amiss: list[str] = []
+    if not _connected(spark):
+        context = spark.sparkContext
+        wanted[_PARTITIONS] = str(context.defaultParallelism)
+        amiss += _amiss(context)
+    for key, value in wanted.items():
         if key not in given:
             spark.conf.set(key, value)
-    amiss = [] if context is None else list(_amiss(context))
     for sentence in amiss:
         _log.warning("%s", sentence)
     return amiss
