@@ -120,8 +120,9 @@ def test_a_session_of_the_users_own() -> None:
         """
         import json
         from pyspark.sql import SparkSession
-        from skyband.spark.session import configure
+        from skyband.spark import configure, java
 
+        java.ensure()
         spark = (
             SparkSession.builder.master("local[2]")
             .config("spark.ui.enabled", False)
@@ -148,6 +149,31 @@ def test_a_session_of_the_users_own() -> None:
     assert "'local[2,4]'" in retries
     assert "PYSPARK_PYTHON" in interpreter and "/nowhere/python" in interpreter
     assert reuse in done.stderr  # logged, too
+
+
+def test_a_plain_session_where_no_environment_is_activated() -> None:
+    """The python3 of the path lacks what is needed: workers run the interpreter of this process all the same."""
+    done = python(
+        """
+        import pyarrow as pa
+        import skyband as sb
+        from pyspark.sql import SparkSession
+        from skyband.spark import java, run
+
+        java.ensure()
+        spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", False).getOrCreate()
+        df = spark.createDataFrame(pa.table({"ts": [1, 2, 3], "x": [0.5, 0.7, 0.6]}))
+        query = sb.TopK(k=1, order_by="x DESC", window=sb.last("3 seconds", every="3 seconds"), select=())
+        for _ in range(2):
+            answer = run(df, query)
+        print([row.score for row in answer.orderBy("window_end").collect()])
+        spark.stop()
+        """,
+        PATH="/usr/bin:/bin",
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[0.7, 0.6]\n"
+    assert done.stderr.count("a single lost Python worker ends the query") == 1  # said once, however many queries
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from skyband.spark import java
 
 _log = logging.getLogger(__name__)
+_warned: set[str] = set()
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -111,9 +112,11 @@ def configure(spark: SparkSession) -> list[str]:
     where the user has set nothing: changes instead of snapshots in checkpoints, larger Arrow batches, and as many
     shuffle partitions as there are cores. (A checkpoint keeps the number of partitions it was begun with.)
 
+    Python workers of a local Spark run the interpreter of this process, where no other one is named.
+
     Returns:
-        What is amiss and can only be set before Spark starts, a sentence each; it is also logged as warnings. Nothing
-        is known of that where the session is one of Spark Connect: it is the server's matter.
+        What is amiss and can only be set before Spark starts, a sentence each; it is also logged, as warnings, once.
+        Nothing is known of that where the session is one of Spark Connect: it is the server's matter.
     """
     spark.conf.set(_PROVIDER, _ROCKSDB)
     given = spark.conf.getAll.keys()
@@ -121,14 +124,23 @@ def configure(spark: SparkSession) -> list[str]:
     amiss: list[str] = []
     if not _connected(spark):
         context = spark.sparkContext
+        if _master(context).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+            # Spark would look for python3 on the path, which is another one where no environment is activated.
+            context.pythonExec = sys.executable
         wanted[_PARTITIONS] = str(context.defaultParallelism)
         amiss += _amiss(context)
     for key, value in wanted.items():
         if key not in given:
             spark.conf.set(key, value)
     for sentence in amiss:
-        _log.warning("%s", sentence)
+        if sentence not in _warned:
+            _log.warning("%s", sentence)
+    _warned.update(amiss)
     return amiss
+
+
+def _master(context: SparkContext) -> str:
+    return context.master or ""
 
 
 def _connected(spark: SparkSession) -> bool:
@@ -142,7 +154,7 @@ def _amiss(context: SparkContext) -> Iterator[str]:
             "Spark starts a new Python worker for every task, which costs a second each: "
             "set spark.python.worker.reuse=true before the session starts"
         )
-    master = context.getConf().get("spark.master", "") or ""
+    master = _master(context)
     if not master.startswith("local"):
         return
     if master != _retrying(master):
@@ -154,7 +166,7 @@ def _amiss(context: SparkContext) -> Iterator[str]:
     if worker is None or Path(worker).parent != Path(sys.executable).parent:
         yield (
             f"Python workers run {worker or context.pythonExec}, not {sys.executable}, and may lack its packages: "
-            "set the environment variable PYSPARK_PYTHON before the session starts"
+            "set the environment variable PYSPARK_PYTHON to that one before the session starts, or unset it"
         )
 
 
