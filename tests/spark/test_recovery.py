@@ -13,17 +13,22 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
+from changes import Changes
 
 from skyband.datasets import trades
 from skyband.spark.testing import write_batches
 from skyband.testing import assert_same_rows
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux tells of files and processes"),
+]
 
 FILES = 40  # two in a micro-batch: enough that the stream outlasts all kills
+PATIENCE = 300  # seconds
 DRIVER = cleandoc(
     """
-    import sys, time
+    import sys
     import skyband as sb
     from skyband.spark import run, session
     from skyband.spark.testing import files
@@ -44,13 +49,6 @@ DRIVER = cleandoc(
     answer = run(files(spark, f"{here}/in", together=2), query, chunks=3)
     sink = answer.writeStream.format("parquet").option("checkpointLocation", f"{here}/checkpoint")
     running = sink.trigger(availableNow=True).start(f"{here}/out")
-    print("started", flush=True)
-    done = 0
-    while running.isActive:
-        if len(running.recentProgress) > done:
-            done = len(running.recentProgress)
-            print(done, flush=True)
-        time.sleep(0.02)
     running.awaitTermination()
     """
 )
@@ -62,34 +60,22 @@ def prepare(here: Path) -> None:
     write_batches([table.slice(start, size) for start in range(0, table.num_rows, size)], here / "in")
 
 
-def start(here: Path, kind: str) -> subprocess.Popen[str]:
-    """A driver in a process group of its own, which its Java and Python processes join; it has begun to stream."""
+def start(here: Path, kind: str) -> subprocess.Popen[bytes]:
+    """A driver in a process group of its own, which its Java and Python processes join."""
     with open(here / "errors.log", "ab") as errors:
-        driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(here), kind], stdout=subprocess.PIPE,
-                                  stderr=errors, text=True, start_new_session=True)  # fmt: skip
-    assert driver.stdout is not None and driver.stdout.readline() == "started\n", errors_of(here)
-    return driver
+        return subprocess.Popen([sys.executable, "-c", DRIVER, str(here), kind], stderr=errors, start_new_session=True)
 
 
-def follow(driver: subprocess.Popen[str], batches: int) -> None:
-    """Waits until so many micro-batches are done, or all."""
-    assert driver.stdout is not None
-    for _ in range(batches):
-        driver.stdout.readline()
-
-
-def end(driver: subprocess.Popen[str]) -> None:
+def end(driver: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(driver.pid, signal.SIGKILL)
     driver.wait()
-    if driver.stdout is not None:
-        driver.stdout.close()
 
 
 def finish(here: Path, kind: str) -> pa.Table:
     driver = start(here, kind)
     try:
-        assert driver.wait(300) == 0, errors_of(here)
+        assert driver.wait(PATIENCE) == 0, errors_of(here)
     finally:
         end(driver)
     return written(here)
@@ -108,7 +94,7 @@ def errors_of(here: Path) -> str:
     return (here / "errors.log").read_text(errors="replace")[-4000:]
 
 
-def workers_of(driver: subprocess.Popen[str]) -> list[int]:
+def workers_of(driver: subprocess.Popen[bytes]) -> list[int]:
     """The Python workers of a driver: forked by a daemon of Spark's, whose name they keep."""
     found = []
     for entry in Path("/proc").iterdir():
@@ -145,18 +131,23 @@ def undisturbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     indirect=["undisturbed"],
 )
 def test_driver_killed_again_and_again(undisturbed: tuple[str, pa.Table], seed: int, tmp_path: Path) -> None:
-    """At once, in the first micro-batch, between two, in the middle of one: whenever it happens to be."""
+    """As it writes any file of the checkpoint or the answer, or a moment later: three times in the first micro-batch,
+    then wherever it is."""
     kind, expected = undisturbed
     dice = random.Random(seed)
     prepare(tmp_path)
-    running = 0
-    for _ in range(5):
-        driver = start(tmp_path, kind)
-        follow(driver, batches=dice.randrange(3))
-        time.sleep(dice.uniform(0, 1))
-        running += driver.poll() is None
-        end(driver)
-    assert running >= 3
+    places = [tmp_path / "checkpoint", tmp_path / "out"]
+    for place in places:
+        place.mkdir()
+    for most in (30, 30, 30, 60, 60, 60):
+        with Changes(places) as changes:
+            driver = start(tmp_path, kind)
+            try:
+                assert changes.follow(dice.randint(1, most), PATIENCE), errors_of(tmp_path)
+                time.sleep(dice.choice([0, dice.uniform(0, 0.2)]))
+                assert driver.poll() is None, errors_of(tmp_path)
+            finally:
+                end(driver)
     assert_same_rows(finish(tmp_path, kind), expected)
 
 
@@ -177,7 +168,7 @@ def test_killed_workers(undisturbed: tuple[str, pa.Table], seed: int, tmp_path: 
                 with suppress(ProcessLookupError):
                     os.kill(dice.choice(workers), signal.SIGKILL)
                     killed += 1
-        assert driver.wait(300) == 0, errors_of(tmp_path)
+        assert driver.wait(PATIENCE) == 0, errors_of(tmp_path)
     finally:
         end(driver)
     assert killed

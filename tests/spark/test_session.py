@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 import skyband as sb
 import skyband.spark
 from skyband.datasets import trades
-from skyband.spark.testing import write_batches
+from skyband.spark.testing import collect, stream, write_batches
 from skyband.testing import answer, assert_same_rows
 
 module = import_module("skyband.spark.session")  # the package has a function of the same name
@@ -97,6 +97,17 @@ def test_state_goes_to_rocksdb(spark: SparkSession, tmp_path: Path) -> None:
     assert operator["numRowsTotal"] == 10
     assert operator["customMetrics"]["rocksdbPutCount"] > 0
     assert list(tmp_path.glob("checkpoint/state/0/*/*.changelog"))
+
+
+def test_a_driver_that_died_in_its_very_first_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """Half a file, of where the batch begins, is no reason to refuse the checkpoint."""
+    table = trades(2_000, seed=1)
+    (tmp_path / "checkpoint" / "offsets").mkdir(parents=True)
+    (tmp_path / "checkpoint" / "offsets" / ".0.8746c53a-d67f-49e0-bb3e-5e1957bad09f.tmp").write_bytes(b"v1")
+    query = sb.TopK(k=2, order_by="price DESC", window=sb.last("2 seconds", every="1 second"), select=("id",))
+    answers = skyband.spark.run(stream(spark, [table]), query)
+    got = pa.concat_tables(collect(answers, checkpoint=tmp_path / "checkpoint"))
+    assert_same_rows(got, answer(query, [table], flush=False))
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp6").exists(), reason="reads Linux's tables of sockets")

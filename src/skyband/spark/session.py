@@ -36,6 +36,8 @@ _TUNING = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     # With any other limit Spark measures the whole batch again after every row that it adds.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
+    # Or a driver that dies while it writes down where its first batch begins leaves a checkpoint that Spark refuses.
+    "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
 }
 # Taken only when Spark starts.
 _START = {
