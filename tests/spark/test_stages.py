@@ -223,6 +223,36 @@ def test_latest(window, partition_by):
         )
 
 
+@pytest.mark.parametrize("reach", [0, 15])
+@pytest.mark.parametrize("window", [name for name in COUNT_WINDOWS if "every" in WINDOWS[name]])
+@pytest.mark.parametrize("name", ["tied", "broken"])
+@pytest.mark.parametrize("partition_by", [(), ("g", "h")])
+def test_latest_of_a_sequence(name, window, partition_by, reach):
+    """What has come is shown, whether or not smaller numbers are missing; if none is, that is the engine's ranking."""
+    rng = np.random.default_rng([*window.encode(), *name.encode(), len(partition_by)])
+    table = streams.numbered(streams.make(name), partition_by, reach=reach, seed=1)
+    spec = WINDOWS[window]
+    query = sb.TopK(3, "x DESC", sb.last(spec["extent"], every=spec["every"], on="seq"), partition_by=partition_by,
+                    where="y > 0", select=("id",))  # fmt: skip
+    stages, monitor = Stages(query, table.schema, latest=True), sb.Monitor(query)
+    names, shown, come = len(partition_by), {}, {}  # come: the objects of each partition
+    for batch in streams.cut(table, 3, pieces=8):
+        monitor.push(batch)
+        for row in batch.to_pylist():
+            if row["y"] is not None and row["y"] > 0 and row["x"] is not None and row["x"] == row["x"]:
+                come.setdefault(tuple(row[name] for name in partition_by), []).append((row["x"], row["seq"], row["id"]))
+        expected = []
+        for key, objects in come.items():
+            end = (max(seq for _, seq, _ in objects) // spec["every"] + 1) * spec["every"]
+            present = sorted((item for item in objects if item[1] >= end - spec["extent"]), reverse=True)[:3]
+            expected += [(*key, rank, score, id) for rank, (score, _, id) in enumerate(present, 1)]
+        shown |= {row[: names + 1]: row for row in oracle.rows(stages.batch(spread(batch, rng)))}
+        there = [row for row in shown.values() if row[names + 1] is not None]
+        assert sorted(map(repr, there)) == sorted(map(repr, expected))
+        if not reach:
+            assert sorted(map(repr, there)) == sorted(map(repr, oracle.rows(monitor.top())))
+
+
 def test_ties_without_an_order_of_arrival():
     """Equal scores at one moment and no column to rank them by: the content decides, however the rows are spread."""
     rng = np.random.default_rng(0)

@@ -146,11 +146,10 @@ class Pruned(Chunk):
         return Rows(score[place], time[place], np.append(listed, state.open_key)[place])
 
     def _latest(self, newest: int, touched: Ints) -> pa.Table:
-        # The present window follows from all rows, those of other shards and those that were pruned among them.
+        # The present window follows from all rows, those of other shards and those that were pruned among them. Windows
+        # over a sequence are each partition's own, and of each pane that holds an object a row has come.
         if self.sequence is None:
             self.algorithm.look_ahead(newest)
-        else:
-            self.algorithm.state = self.algorithm.state._replace(newest=self.sequence.highest)
         event = self.algorithm.result(self.query, self.query.k)
         columns = self.table.take(pa.array(event.number))
         return latest(event, columns, self.keys, touched, self.prepared.layout, self.former.query.k)

@@ -70,7 +70,8 @@ def run(
     - Windows over event time that move with every arrival take rows in the order of event time, each when the
       watermark has passed it.
     - Count windows without a sequence column take rows in the order of Spark's tasks.
-    - Hopping windows over a sequence column want each number once; the second one would count as an object.
+    - Hopping windows over a sequence column want each number once; the second one would count as an object. Their
+      ``"latest"`` does not wait for smaller numbers that are missing.
     """
     several, queries = isinstance(query, list | tuple), lowered(query)
     if several:
