@@ -3,6 +3,7 @@
 import datetime
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import streams
@@ -23,7 +24,7 @@ def refused(*words):
 # Queries
 
 
-@pytest.mark.parametrize("k", [0, -1, 1.5, "3", None, True, float("nan")])
+@pytest.mark.parametrize("k", [0, -1, 1.5, "3", None, True, float("nan"), np.array([1, 2]), np.timedelta64(5, "s")])
 def test_k(k):
     with refused("k=", "whole number", "at least 1"):
         sb.TopK(k=k, order_by="x", window=WINDOW)
@@ -51,6 +52,19 @@ def test_k(k):
         (dict(extent="1 minute", late=5), ("late=5", "duration")),
         (dict(extent="1 minute", late="-5 seconds"), ("late=",)),
         (dict(extent=datetime.timedelta(seconds=-1)), ("extent",)),
+        (dict(extent="1000"), ("extent='1000'", "not a duration", "without quotes")),
+        (dict(extent="1 month"), ("1 month", "not a duration", "week")),
+        (dict(extent="5 ss"), ("5 ss", "not a duration")),
+        (dict(extent=None), ("extent=None", "whole number of objects", "10 minutes")),
+        (dict(extent=np.array([1, 2])), ("extent=", "whole number")),
+        (dict(extent=np.timedelta64("NaT", "s")), ("NaT", "no fixed length")),
+        (dict(extent=np.timedelta64(5)), ("no fixed length", "seconds")),
+        (dict(extent=np.timedelta64(1, "M")), ("no fixed length", "weeks")),
+        (dict(extent=np.timedelta64(1_500, "ns")), ("not a whole number of microseconds",)),
+        (dict(extent=pd.Timedelta(500, "ns")), ("not a whole number of microseconds",)),
+        (dict(extent=pd.NaT), ("extent=NaT", "duration")),
+        (dict(extent=np.timedelta64(2**62, "W")), ("from 1 to", "microseconds")),
+        (dict(extent="1 hour", late=np.timedelta64(-1, "s")), ("late=", "from 0 to")),
         (dict(extent=5, late=1), ("late=1", "on=")),
         (dict(extent=5, on=""), ("on=",)),
         (dict(extent=5, on=3), ("on=3",)),
@@ -65,7 +79,17 @@ def test_windows(arguments, words):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        (dict(window=10), ("window=10", "sb.last")),
+        (dict(window=10), ("window=10", "sb.last\\(10\\)")),
+        (dict(window="10 minutes"), ("window=", "sb.last\\('10 minutes'\\)")),
+        (dict(window=sb.last), ("window=", "sb.last\\(\\.\\.\\.\\)")),
+        (dict(ties=np.array([1, 2])), ("ties=", "newest", "all")),
+        (dict(name=5), ("name=5", "text")),
+        (dict(select=""), ("select=''", '"a, b"')),
+        (dict(select="x,,y"), ("select='x,,y'",)),
+        (dict(select="x, x"), ("select", "twice")),
+        (dict(select={"x": "y"}), ("select=", '"a, b"')),
+        (dict(partition_by="g, g"), ("partition_by", "twice")),
+        (dict(partition_by="g,"), ("partition_by='g,'",)),
         (dict(ties="some"), ("ties=", "some", "newest", "all")),
         (dict(error=-0.1), ("error=-0.1",)),
         (dict(error=1), ("error=1",)),
@@ -144,8 +168,10 @@ def test_queries_together():
         sb.Monitor([])
     with refused("name", "a"):
         sb.Monitor([query, sb.TopK(k=2, order_by="x", window=WINDOW, name="a")])
-    with refused("quer"):
+    with refused("'SELECT 1'", "SQL text is not read yet", "sb.TopK"):
         sb.Monitor("SELECT 1")
+    with refused("^a Table is not a query"):
+        sb.Monitor(TABLE)
 
 
 # Batches
@@ -256,6 +282,60 @@ def test_a_type_that_changes_on_the_way():
         monitor.push({"x": [1.0], "load": ["one"]})
 
 
+# Columns that are not there
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        (dict(window=sb.last("9 secs", every="3 secs", on="tss")),
+         ("event time", "no column 'tss'", "did you mean 'ts'", "on=", r"sb.last\('9 seconds', every='3 seconds'\)")),
+        (dict(window=sb.last("9 secs", on="moment")),
+         ("event time", "no column 'moment' for it\\.", "on=", r"count objects, as in sb.last\(1000\)", "are id, ts")),
+        (dict(window=sb.last(9, on="idd")), ("numbers in a sequence", "'idd'", "mean 'id'", "on=")),
+        (dict(partition_by="gg, h"), ("^partition_by: there is no column 'gg'; did you mean 'g'", "are id, ts")),
+        (dict(partition_by=("g", "unlike")), ("^partition_by: there is no column 'unlike'\\. The columns are id, ts",)),
+        (dict(order_by="xx + 1"), ("^order_by='xx \\+ 1': there is no column 'xx'; did you mean 'x'",)),
+        (dict(where="xx > 1"), ("^where='xx > 1': there is no column 'xx'; did you mean 'x'",)),
+        (dict(select="id, xx"), ("^select='xx': there is no column 'xx'; did you mean 'x'",)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_typo_names_its_argument(query, words):
+    monitor = sb.Monitor(sb.TopK(**{"k": 1, "order_by": "x", "window": WINDOW, **query}))
+    with refused(*words):
+        monitor.push(TABLE)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        (sb.Nearest(k=1, to={"x": 0, "yy": 1}, window=WINDOW), ("^to={'x': 0, 'yy': 1}: .*'yy'; did you mean 'y'",)),
+        (sb.TopKPairs(k=1, order_by="a.x - b.x", window=WINDOW, same="gg"), ("^same: .*'gg'; did you mean 'g'",)),
+        (sb.TopKPairs(k=1, order_by="a.x - b.x", window=WINDOW, different="gg"), ("^different: .* mean 'g'",)),
+        (sb.TopKPairs(k=1, order_by="a.x - b.x", window=WINDOW, select="a.idd"), ("^select='a.idd': .* mean 'a.id'",)),
+        (sb.TopKDominating(k=1, dimensions={"x": "min", "yy": "max"}, window=WINDOW),
+         ("^dimensions: 'yy': there is no column 'yy'; did you mean 'y'",)),
+        (sb.TopKDominating(k=1, dimensions={"g": "max"}, window=WINDOW), ("^dimensions: 'g' is of type string",)),
+        (sb.TopKIncomplete(k=1, id="gg", window=WINDOW), ("^id: there is no column 'gg'; did you mean 'g'",)),
+        (sb.TopKIncomplete(k=1, id="g", stream="hh", window=WINDOW), ("^stream: .*'hh'; did you mean 'h'",)),
+        (sb.TopKIncomplete(k=1, id="g", stream="hh", streams=("1", "2"), window=WINDOW), ("^stream: .* mean 'h'",)),
+        (sb.TopKIncomplete(k=1, id="g", value="xx", window=WINDOW), ("^value='xx': .*'xx'; did you mean 'x'",)),
+        (sb.TopKIncomplete(k=1, id="h", value="g", window=WINDOW), ("^value='g' is of type string",)),
+    ],
+    ids=lambda value: str(value)[:60],
+)  # fmt: skip
+def test_a_typo_names_its_argument_in_other_rankings(query, words):
+    with refused(*words):
+        sb.Monitor(query).push(TABLE)
+
+
+def test_the_event_time_column_is_suggested_by_its_type():
+    with refused("no column 'ts' for it\\.", r"sb.last\('1 minute', on='moment'\)"):
+        sb.Monitor(sb.TopK(k=1, order_by="x", window=sb.last("1 min"))).push(TABLE.rename_columns(
+            ["moment" if name == "ts" else name for name in TABLE.column_names]))  # fmt: skip
+
+
 # Snapshots
 
 
@@ -264,6 +344,10 @@ def test_a_type_that_changes_on_the_way():
     [
         (dict(), dict(k=0), ("k=0", "1")),
         (dict(), dict(k=4), ("k=4", "3")),
+        (dict(), dict(k="2"), ("k='2'", "whole number from 1 to 3")),
+        (dict(), dict(k=2.0), ("k=2.0", "whole number")),
+        (dict(), dict(last=2.5), ("last=2.5", "number of objects")),
+        (dict(window=sb.last("9 seconds")), dict(last=np.timedelta64(10, "s")), ("last=10 seconds", "9 seconds")),
         (dict(), dict(last=11), ("last=11", "10")),
         (dict(), dict(last=0), ("last=0",)),
         (dict(), dict(last="1 second"), ("last=",)),
@@ -307,7 +391,7 @@ def test_foreign_bytes(text):
 
 @pytest.mark.parametrize("text", ["a string", None, 5], ids=str)
 def test_no_bytes_at_all(text):
-    with pytest.raises((sb.StateError, TypeError)):
+    with pytest.raises(sb.StateError, match=r"bytes, as dumps\(\) returns them, not (str|NoneType|int)"):
         sb.Monitor.loads(text)
 
 

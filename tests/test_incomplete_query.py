@@ -39,7 +39,7 @@ def scores(**fields):
         (dict(aggregate=np.sum, streams=3), "needs the names of the streams"),
         (dict(streams=0), "streams=0 must be a number of streams, at least 1"),
         (dict(streams=True), "streams=True"),
-        (dict(streams=("a", "a")), "names a column twice"),
+        (dict(streams=("a", "a")), "has a name twice"),
         (dict(stream=None, streams=2), "has no meaning without stream="),
         (dict(weights={"r1": -1}), "'r1' has -1; a weight is a number, at least 0"),
         (dict(weights={"r9": 1}, streams=("r1", "r2")), "'r9' is none of the streams r1, r2"),

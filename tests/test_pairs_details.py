@@ -251,7 +251,7 @@ def test_bounds_point_the_right_way():
     (dict(where=lambda a, b: a), "must be an SQL condition"),
     (dict(same=("a.x",)), "same='a.x' names a column of the stream"),
     (dict(same="x", different=("y", "x")), "no pair can agree and differ"),
-    (dict(different=(1,)), "different=.* must be column names"),
+    (dict(different=(1,)), "different=.* must be names"),
     (dict(select=("x",)), "say whose column it is"),
     (dict(select=("a.x + b.x",)), "needs a name"),
     (dict(k=0), "k=0 must be a whole number"),

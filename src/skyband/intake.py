@@ -14,7 +14,7 @@ from skyband.expressions import find_column
 from skyband.kernels.intake import count_nan, number_objects
 from skyband.keys import Keys
 from skyband.measures import Measured
-from skyband.positions import FOREVER, positions
+from skyband.positions import FOREVER, check_position, positions
 from skyband.queries import Query
 
 _OWN = "skyband: "  # begins the names of the columns that are added to rows that wait; no user's column does
@@ -127,8 +127,8 @@ class Intake:
         names = schema.names
         if len(set(names)) != len(names):
             raise QueryError(f"a column name occurs twice among {names}")
-        for name in (*self.query.partition_by, *([self.window.on] if self.window.on else [])):
-            find_column(name, names, quoted=True)
+        self.query.check_names(names)
+        check_position(schema, self.window)
         empty = schema.remove_metadata().empty_table()
         self.measure.evaluate(empty)
         if self.where is not None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +12,7 @@ from skyband.errors import QueryError, StateError
 from skyband.intake import Batch, as_table
 from skyband.pipeline import Pipeline
 from skyband.queries import Query, from_spec, lowered, names_of
-from skyband.windows import duration
+from skyband.windows import Duration, Length, duration, whole
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Monitor:
         self._flushed = True
         return self._together([pipeline.flush() for pipeline in self.pipelines])
 
-    def top(self, k: int | None = None, last: int | str | timedelta | None = None) -> pa.Table:
+    def top(self, k: int | None = None, last: Length | None = None) -> pa.Table:
         """The ranking as it stands: of the newest window, or of a shorter one that ends with it.
 
         Args:
@@ -139,6 +138,10 @@ class Monitor:
             pipeline.restore(part, {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)})
         return monitor
 
+    def __repr__(self) -> str:
+        asked = list(self.queries) if self.several else self.queries[0]
+        return f"Monitor({asked!r}, seen={self.stats.seen}, candidates={self.stats.candidates})"
+
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Every array of the state by name, for those who want to look or count."""
         for i, pipeline in enumerate(self.pipelines):
@@ -162,11 +165,11 @@ class Monitor:
         return pa.concat_tables([named[name] for name in self.names if name in named], promote_options="default")
 
 
-def _length(last: int | str | timedelta, query: Query) -> int:
+def _length(last: Length, query: Query) -> int:
     if query.window.time:
-        if not isinstance(last, str | timedelta):
+        if not isinstance(last, Duration):
             raise QueryError(f'last={last!r} must be a duration such as "5 minutes", as the window is one')
         return duration(last, "last")
-    if isinstance(last, bool) or not hasattr(last, "__index__"):
+    if (count := whole(last)) is None:
         raise QueryError(f"last={last!r} must be a number of objects, as the window is one")
-    return int(last)
+    return count

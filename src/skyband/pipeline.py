@@ -15,7 +15,7 @@ from skyband.layout import Layout, Written, beside
 from skyband.plan import Plan
 from skyband.queries import Query
 from skyband.store import RowStore, table_from_arrays, table_from_bytes, table_to_arrays, table_to_bytes
-from skyband.windows import spell
+from skyband.windows import spell, whole
 
 
 class Pipeline:
@@ -58,9 +58,9 @@ class Pipeline:
 
     def top(self, query: Query, k: int | None, last: int | None) -> pa.Table | None:
         """The ranking of one of the queries as it stands; None before the first batch."""
-        wanted = query.k if k is None else k
-        if not 1 <= wanted <= query.k:
-            raise QueryError(f"k={k!r} must be from 1 to {query.k}, the k of the query")
+        wanted = query.k if k is None else whole(k)
+        if wanted is None or not 1 <= wanted <= query.k:
+            raise QueryError(f"k={k!r} must be a whole number from 1 to {query.k}, the k of the query")
         if last is not None:
             self._check_last(query, last)
         if self.store is None:

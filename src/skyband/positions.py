@@ -1,11 +1,14 @@
 """Positions on the axis of a window: microseconds since the epoch, or numbers in a sequence; from columns and back."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skyband.errors import QueryError
+from skyband.expressions import close_to
 from skyband.windows import Window
 
 Ints = NDArray[np.int64]
@@ -13,6 +16,25 @@ Ints = NDArray[np.int64]
 SECOND = 1_000_000
 FOREVER = np.iinfo(np.int64).max // 4  # later than any position: the frontier of a stream that has ended
 MOST = 1 << 60  # the largest position: with a window's length added it stays below FOREVER
+
+
+def check_position(schema: pa.Schema, window: Window) -> None:
+    """Refuses columns among which there is none that the window goes by."""
+    names = schema.names
+    if window.on is None or window.on in names:
+        return
+    close = close_to(window.on, names)
+    hint = f"; did you mean {close!r}?" if close else "."
+    columns = f"The columns are {', '.join(names) or 'none'}"
+    if not window.time:
+        raise QueryError(f"the window goes by numbers in a sequence, and there is no column {window.on!r} for them"
+                         f"{hint} Name the column with on=, or leave on= out to count objects as they come. {columns}"
+                         )  # fmt: skip
+    times = (field.name for field in schema if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type))
+    named = replace(window, on=close or next(times, "time"))
+    raise QueryError(f"the window goes by event time, and there is no column {window.on!r} for it{hint} Name the "
+                     f"column with on=, for instance sb.{named!r}, or count objects, as in sb.last(1000). {columns}"
+                     )  # fmt: skip
 
 
 def positions(table: pa.Table, on: str, time: bool) -> Ints:

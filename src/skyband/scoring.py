@@ -4,8 +4,9 @@
 answered, and give an object whose ``evaluate`` takes a table; ``spark_sql`` writes the same for Spark.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -20,11 +21,27 @@ from skyband.errors import QueryError
 from skyband.expressions import Expression, Function, call, distance, find_column
 from skyband.expressions.values import floats
 
-__all__ = ["Condition", "Direction", "Function", "Item", "OrderBy", "Score", "compile_condition", "compile_item",
-           "compile_order", "distance", "find_column", "quoted", "split_order"]  # fmt: skip
+__all__ = ["Condition", "Direction", "Function", "Item", "Labelled", "OrderBy", "Score", "compile_condition",
+           "compile_item", "compile_order", "distance", "find_column", "listed", "quoted", "split_order"]  # fmt: skip
 
 OrderBy = str | Function | tuple[Function, str]
 Direction = Literal["ASC", "DESC"]
+
+
+class Labelled(str):
+    """An expression that errors call by what the user wrote, which is not ``order_by``.
+
+    >>> compile_order(Labelled("x +", "value='x +'"))
+    Traceback (most recent call last):
+    skyband.errors.QueryError: value='x +' is not an SQL expression: cannot be read at '+', character 3
+    """
+
+    label: str
+
+    def __new__(cls, text: str, label: str = "") -> "Labelled":
+        labelled = super().__new__(cls, text)
+        labelled.label = label
+        return labelled
 
 
 @overload
@@ -38,7 +55,7 @@ def split_order(order_by: OrderBy) -> tuple[str | Function, Direction]:
     ('price * volume', 'DESC')
     """
     if isinstance(order_by, str):
-        return _split_text(order_by)
+        return _split_text(order_by, _label(order_by))
     if callable(order_by):
         return order_by, "ASC"
     if isinstance(order_by, tuple) and len(order_by) == 2 and callable(order_by[0]):
@@ -49,16 +66,17 @@ def split_order(order_by: OrderBy) -> tuple[str | Function, Direction]:
                      'the columns, or a pair (function, "ASC" or "DESC")')  # fmt: skip
 
 
-def _split_text(text: str) -> tuple[str, Direction]:
-    tokens = _tokens(text, f"order_by={text!r}")
+def _label(order_by: str) -> str:
+    return order_by.label if isinstance(order_by, Labelled) else f"order_by={order_by!r}"
+
+
+def _split_text(text: str, label: str) -> tuple[str, Direction]:
+    tokens = _tokens(text, label)
     if [token.text.upper() for token in tokens[-2:]] in (["NULLS", "FIRST"], ["NULLS", "LAST"]):
-        raise QueryError(f"order_by={text!r}: NULLS {tokens[-1].text.upper()} has no use here, since a row whose score "
+        raise QueryError(f"{label}: NULLS {tokens[-1].text.upper()} has no use here, since a row whose score "
                          "is NULL is in no ranking; leave it out")  # fmt: skip
-    depth = 0
-    for token in tokens:
-        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-        if token.token_type == TokenType.COMMA and depth == 0:
-            raise QueryError(f"order_by={text!r} has several terms; give one score, for instance a weighted sum")
+    if any(_commas(tokens)):
+        raise QueryError(f"{label} has several terms; give one score, for instance a weighted sum")
     if tokens and tokens[-1].token_type in (TokenType.ASC, TokenType.DESC):
         word = tokens.pop()
         text = text[: word.start]
@@ -71,6 +89,15 @@ def _tokens(text: str, label: str) -> list[Any]:
         return sqlglot.tokenize(text)
     except SqlglotError:
         raise QueryError(f"{label} cannot be read: is a quote left open?") from None
+
+
+def _commas(tokens: Sequence[Any]) -> Iterator[Any]:
+    """The commas outside of brackets."""
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if token.token_type == TokenType.COMMA and depth == 0:
+            yield token
 
 
 @dataclass(frozen=True)
@@ -214,7 +241,7 @@ def compile_order(order_by: OrderBy, sides: tuple[str, ...] = ()) -> Score:
     """
     if isinstance(order_by, str):
         text, direction = split_order(order_by)
-        source = Expression(text, f"order_by={order_by!r}", sides)
+        source = Expression(text, _label(order_by), sides)
         return Score(direction == "DESC", source.columns, source.sql, source)
     function, direction = split_order(order_by)
     return Score(direction == "DESC", None, None, function)
@@ -247,6 +274,16 @@ def compile_item(text: str, sides: tuple[str, ...] = ()) -> Item:
             raise QueryError(f"{label} needs a name: write {text} AS name")
         name = f"{source.tree.table.lower()}_{source.tree.name}" if sides else source.tree.name
     return Item(source, name)
+
+
+def listed(text: str, label: str) -> tuple[str, ...]:
+    """The parts of a comma list; commas within brackets and quotes do not count.
+
+    >>> listed('a, greatest(b, c) AS d, "e, f"', "select")
+    ('a', 'greatest(b, c) AS d', '"e, f"')
+    """
+    cuts = [-1, *(comma.start for comma in _commas(_tokens(text, label))), len(text)]
+    return tuple(text[a + 1 : b].strip() for a, b in pairwise(cuts))
 
 
 def quoted(name: str) -> str:

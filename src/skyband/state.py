@@ -38,6 +38,8 @@ def pack(meta: Mapping[str, Any], arrays: Arrays) -> bytes:
 
 def unpack(blob: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The inverse of :func:`pack`; raises :class:`StateError` for anything that ``pack`` did not write."""
+    if not isinstance(blob, bytes | bytearray | memoryview):
+        raise StateError(f"a saved skyband state is bytes, as dumps() returns them, not {type(blob).__name__}")
     if len(blob) < _HEAD.size or blob[:8] != MAGIC:
         raise StateError("not a saved skyband state: the bytes do not begin with its mark")
     _, version, length, checksum = _HEAD.unpack_from(blob)

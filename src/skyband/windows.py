@@ -6,13 +6,18 @@ slice between two neighbouring window bounds, ``gcd(extent, every)`` long, so a 
 """
 
 import math
+import operator
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
+
+import numpy as np
 
 from skyband.errors import QueryError
 
-Length = int | str | timedelta
+Duration = str | timedelta | np.timedelta64
+Length = int | Duration
 
 _UNITS = {
     "microsecond": 1,
@@ -23,33 +28,71 @@ _UNITS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
-_SHORT = {"us": "microsecond", "ms": "millisecond", "s": "second", "m": "minute", "min": "minute", "h": "hour",
-          "d": "day", "w": "week"}  # fmt: skip
+_SHORT = {"us": "microsecond", "ms": "millisecond", "s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
+_MIDDLE = {"usec": "microsecond", "msec": "millisecond", "sec": "second", "min": "minute", "hr": "hour", "wk": "week"}
+_WORDS = _SHORT | {word + end: name for word, name in (_MIDDLE | {n: n for n in _UNITS}).items() for end in ("", "s")}
+# Attoseconds in the units of NumPy; months and years have no one length.
+_NUMPY = {unit: _UNITS[name] * 10**12 for unit, name in (_SHORT | {"D": "day", "W": "week"}).items()}
+_NUMPY |= {"ns": 10**9, "ps": 10**6, "fs": 10**3, "as": 1}
+EVENT_TIME = "ts"  # the column that time windows go by unless told otherwise
 _MOST = 1 << 60  # a position and a length, or two lengths, must add up within 64 bits
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 
 
-def duration(text: str | timedelta, field: str = "duration") -> int:
-    """Microseconds in a duration such as ``"10 minutes"``, ``"1h 30m"`` or a ``timedelta``.
+def whole(value: Any) -> int | None:
+    """A whole number as Python has it, NumPy's included; None for anything else, truth values too.
 
-    >>> duration("1 hour 30 minutes") == duration("90m") == duration("1.5 hours") == 5_400_000_000
+    >>> whole(3), whole(np.int8(3)), whole(3.0), whole(True)
+    (3, 3, None, None)
+    """
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
+
+
+def duration(given: Duration, field: str = "duration") -> int:
+    """Microseconds in a duration: ``"10 minutes"``, ``"90 secs"``, ``"1h 30m"``, a ``timedelta``, a ``timedelta64``.
+
+    >>> duration("1 hour 30 minutes") == duration("90m") == duration("1.5 hrs") == 5_400_000_000
+    True
+    >>> duration(timedelta(minutes=90)) == duration(np.timedelta64(90, "m")) == 5_400_000_000
     True
     """
-    if isinstance(text, timedelta):
-        return text // timedelta(microseconds=1)
+    if isinstance(given, str):
+        return _read(given, field)
+    if isinstance(given, timedelta):
+        length, rest = divmod(given, timedelta(microseconds=1))
+        exact = rest == timedelta(0)  # pandas' durations have nanoseconds
+    else:
+        unit, size = np.datetime_data(given.dtype)
+        if np.isnat(given) or unit not in _NUMPY:
+            raise QueryError(f"{field}={given!r} has no fixed length; give a number of microseconds, seconds, "
+                             'minutes, hours, days or weeks, for instance "10 minutes"')  # fmt: skip
+        length, left = divmod(int(given.astype(np.int64)) * size * _NUMPY[unit], 10**12)
+        exact = not left
+    if not exact:
+        raise QueryError(f"{field}={given!r} is not a whole number of microseconds")
+    return int(length)
+
+
+def _read(text: str, field: str) -> int:
+    """Microseconds in a duration that is written out."""
     total, position = 0.0, 0
     while position < len(text):
         part = _PART.match(text, position)
-        word = part[2].lower() if part else ""
-        name = _SHORT.get(word, word.removesuffix("s"))
-        if part is None or name not in _UNITS:
+        name = _WORDS.get(part[2].lower()) if part else None
+        if part is None or name is None:
+            number = "; a number of objects is written without quotes" if text.strip().isdecimal() else ""
             raise QueryError(
                 f"{field}={text!r} is not a duration; write a number and a unit ({', '.join(_UNITS)}), "
-                'for instance "10 minutes" or "1h 30m"'
+                f'for instance "10 minutes" or "1h 30m"{number}'
             )
         total += float(part[1]) * _UNITS[name]
         position = part.end()
-    if position == 0 or total != int(total):
+    if position == 0:
+        raise QueryError(f'{field}={text!r} is not a duration; write a number and a unit, for instance "10 minutes"')
+    if total != int(total):
         raise QueryError(f"{field}={text!r} is not a whole number of microseconds")
     return int(total)
 
@@ -78,6 +121,9 @@ class Window:
         on: the event-time column, or for count windows the dense sequence column (None: arrival order).
         late: how far behind the newest position of the earlier batches a row may come. For count windows with ``on``
             None means that rows wait until every earlier number has come.
+
+    >>> last("600 secs", every="1 min", on="ts")
+    last('10 minutes', every='1 minute')
     """
 
     time: bool
@@ -119,6 +165,14 @@ class Window:
         """The end of the last hopping window that holds ``position``."""
         return (position + self.extent) // self.slide * self.slide
 
+    def __repr__(self) -> str:
+        words = spell if self.time else int
+        arguments = [repr(words(self.extent))]
+        arguments += [f"every={words(self.slide)!r}"] if self.hopping else []
+        arguments += [f"on={self.on!r}"] if self.on and (self.on != EVENT_TIME or not self.time) else []
+        arguments += [f"late={words(self.late)!r}"] if self.late is not None and (self.late or not self.time) else []
+        return f"last({', '.join(arguments)})"
+
     def __str__(self) -> str:
         words = spell if self.time else str
         text = f"last {words(self.extent)}"
@@ -130,7 +184,8 @@ def last(extent: Length, every: Length | None = None, on: str | None = None, lat
     """The window over the last ``extent`` objects (an int) or stretch of event time (a duration).
 
     Args:
-        extent: how far back the window reaches: ``10_000`` objects, or ``"10 minutes"``.
+        extent: how far back the window reaches: ``10_000`` objects, or ``"10 minutes"``. A duration is a text such as
+            ``"90 secs"`` or ``"1h 30m"``, a ``datetime.timedelta`` or a ``numpy.timedelta64``, here and everywhere.
         every: how far it moves at a time, in the same kind of unit; left out, it moves with every arrival.
         on: the event-time column (default ``"ts"``); for a count window an optional sequence column, dense from 0 in
             each partition, by which rows are placed whatever order they come in.
@@ -142,7 +197,7 @@ def last(extent: Length, every: Length | None = None, on: str | None = None, lat
     >>> print(last(40_000))
     last 40000 at every arrival
     """
-    time = isinstance(extent, str | timedelta)
+    time = isinstance(extent, Duration)
     size = _length(extent, "extent", time)
     slide = None if every is None else _length(every, "every", time)
     if slide is not None and slide > size:
@@ -155,20 +210,21 @@ def last(extent: Length, every: Length | None = None, on: str | None = None, lat
                          "or name the sequence column with on=")  # fmt: skip
     if time:
         delay: int | None = 0 if late is None else _length(late, "late", time, least=0)
-        return Window(True, size, slide, on or "ts", delay)
+        return Window(True, size, slide, on or EVENT_TIME, delay)
     return Window(False, size, slide, on, None if late is None else _length(late, "late", time, least=0))
 
 
 def _length(value: Length, field: str, time: bool, least: int = 1) -> int:
     if time:
-        if not isinstance(value, str | timedelta):
+        if not isinstance(value, Duration):
             raise QueryError(f'{field}={value!r} must be a duration such as "1 minute", as the extent is one')
-        size = duration(value, field)
+        size: int | None = duration(value, field)
     else:
-        if isinstance(value, bool) or not hasattr(value, "__index__"):
-            raise QueryError(f"{field}={value!r} must be a whole number of objects"
-                             + (" or a duration" if field == "extent" else ", as the extent is one"))  # fmt: skip
-        size = int(value)
+        size = whole(value)
+    if size is None:
+        raise QueryError(f"{field}={value!r} must be a whole number of objects"
+                         + (' or a duration such as "10 minutes"' if field == "extent" else ", as the extent is one")
+                         )  # fmt: skip
     if not least <= size <= _MOST:
         raise QueryError(f"{field}={value!r} must be from {least} to {_MOST}{' microseconds' if time else ''}")
     return size

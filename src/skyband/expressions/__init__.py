@@ -15,7 +15,7 @@ logarithms, EXP, sines and the like, and powers other than 2, 3 and 4.
 """
 
 from skyband.expressions.distance import distance
-from skyband.expressions.expression import Expression, find_column
+from skyband.expressions.expression import Expression, close_to, find_column
 from skyband.expressions.function import Function, call
 
-__all__ = ["Expression", "Function", "call", "distance", "find_column"]
+__all__ = ["Expression", "Function", "call", "close_to", "distance", "find_column"]

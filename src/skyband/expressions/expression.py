@@ -15,8 +15,10 @@ from skyband.expressions.values import Value
 BLOCK = 1 << 17  # rows: intermediate results stay in the cache, and their memory is used again
 
 
-def find_column(name: str, names: Sequence[str], quoted: bool = False) -> str:
+def find_column(name: str, names: Sequence[str], quoted: bool = False, field: str = "") -> str:
     """The one of ``names`` that is meant: an exact match or else, unless quoted, the only one but for case.
+
+    Errors name the ``field`` of the query in which the name stands.
 
     >>> find_column("Price", ["price", "volume"])
     'price'
@@ -27,13 +29,21 @@ def find_column(name: str, names: Sequence[str], quoted: bool = False) -> str:
     found = [other for other in names if other == name]
     if not found and not quoted:
         found = [other for other in names if other.lower() == name.lower()]
+    label = f"{field}: " if field else ""
     if len(found) > 1:
-        raise QueryError(f"{name!r} may mean {len(found)} columns ({', '.join(found)}); give each a name of its own")
+        raise QueryError(
+            f"{label}{name!r} may mean {len(found)} columns ({', '.join(found)}); give each a name of its own"
+        )
     if not found:
-        close = difflib.get_close_matches(name.lower(), [other.lower() for other in names], 1)
-        hint = next((f"; did you mean {other!r}?" for other in names if other.lower() in close), ".")
-        raise QueryError(f"there is no column {name!r}{hint} The columns are {', '.join(names) or 'none'}")
+        hint = f"; did you mean {close!r}?" if (close := close_to(name, names)) else "."
+        raise QueryError(f"{label}there is no column {name!r}{hint} The columns are {', '.join(names) or 'none'}")
     return found[0]
+
+
+def close_to(name: str, names: Sequence[str]) -> str | None:
+    """The one of ``names`` that looks most like a name, if any does."""
+    close = difflib.get_close_matches(name.lower(), [other.lower() for other in names], 1)
+    return next((other for other in names if other.lower() in close), None)
 
 
 class Expression:

@@ -9,12 +9,13 @@ import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Any, Protocol
 
 from skyband.algorithm import Algorithm
 from skyband.errors import QueryError
 from skyband.plan import dominating, incomplete, objects, pairs
 from skyband.plan.rules import Rule
-from skyband.queries import Query
+from skyband.queries import Query, lowered, names_of
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "objects": objects.RULES, "pairs": pairs.RULES, "dominating": dominating.RULES, "incomplete": incomplete.RULES,
@@ -72,20 +73,45 @@ def plan_for(queries: tuple[Query, ...]) -> Plan:
     raise AssertionError("the last rule always has an answer")
 
 
-def explain(query: Query) -> str:
-    """What will be done for a query, and why.
+class Answering(Protocol):
+    """What has queries to answer: a :class:`skyband.Monitor`."""
+
+    queries: tuple[Query, ...]
+
+
+def explain(query: Query | Sequence[Query] | Answering) -> str:
+    """What will be done for a query, for each of several, or for those of a monitor, and why.
 
     >>> import skyband as sb
     >>> print(sb.explain(sb.TopK(k=9, order_by="price DESC", window=sb.last("10 minutes", every="1 minute"))))
     top 9 by price DESC over the last 10 minutes every 1 minute on ts
     algorithm: mintopk, because windows hop: the minimal set of candidates, folded in pane by pane
     answers: exact
+
+    Queries that share a state stand together:
+
+    >>> print(sb.explain([sb.TopK(k=k, order_by="price DESC", window=sb.last(1000)) for k in (3, 5)]))
+    q0: top 3 by price DESC over the last 1000 at every arrival
+    q1: top 5 by price DESC over the last 1000 at every arrival
+    algorithm: scase, because 2 queries share their scores: one K-skyband serves every k and window length
+    answers: exact
     """
-    query = query.lower()
-    plan = plan_for((query,))
+    asked: Any = query if isinstance(query, Query | list | tuple) else getattr(query, "queries", query)
+    queries = lowered(asked)
+    if isinstance(asked, Query) or len(queries) == 1:
+        return _explained(plan_for(queries), [""])
+    names = names_of(queries)
+    return "\n\n".join(_explained(plan, [f"{names[i]}: " for i in plan.places]) for plan in plans(queries))
+
+
+def _explained(plan: Plan, names: Sequence[str]) -> str:
+    """A plan in words; each of its queries with its name before it."""
+    lines = []
+    for name, query in zip(names, plan.queries, strict=True):
+        lines += [f"{name}{query.describe()} over the {query.window}"]
+        lines += [f"for each {', '.join(query.partition_by)}"] if query.partition_by else []
     options = "".join(f", {name}={value:g}" for name, value in plan.options.items())
-    lines = [f"{query.describe()} over the {query.window}"]
-    lines += [f"for each {', '.join(query.partition_by)}"] if query.partition_by else []
     lines += [f"algorithm: {plan.algorithm.name}{options}, because {plan.reason}"]
-    lines += [f"answers: {'exact' if plan.algorithm.exact else plan.algorithm.bound(query)}"]
+    answers = dict.fromkeys("exact" if plan.algorithm.exact else plan.algorithm.bound(query) for query in plan.queries)
+    lines += [f"answers: {'; '.join(answers)}"]
     return "\n".join(lines)

@@ -27,7 +27,9 @@ def lowered(query: Query | Sequence[Query]) -> tuple[Query, ...]:
     if not given:
         raise QueryError("there must be at least one query")
     if bad := [q for q in given if not isinstance(q, Query)]:
-        raise QueryError(f"{bad[0]!r} is not a query; build one with sb.TopK(...), sb.Nearest(...), "
+        sql = ", and SQL text is not read yet" if isinstance(bad[0], str) else ""
+        short = text if len(text := repr(bad[0])) < 80 and "\n" not in text else f"a {type(bad[0]).__name__}"
+        raise QueryError(f"{short} is not a query{sql}; build one with sb.TopK(...), sb.Nearest(...), "
                          "sb.TopKPairs(...), sb.TopKDominating(...) or sb.TopKIncomplete(...)")  # fmt: skip
     return tuple(q.lower() for q in given)
 

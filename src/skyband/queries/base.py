@@ -3,15 +3,17 @@
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, asdict, dataclass, fields, replace
+from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from skyband import scoring
 from skyband.errors import QueryError
 from skyband.measures import Measure
 from skyband.state import fingerprint
-from skyband.windows import Window
+from skyband.windows import Window, whole
 
 Ties = Literal["newest", "all"]
 _ALGORITHM = re.compile(r"^\s*([a-z]\w*)\s*(?:\((.*)\))?\s*$")
@@ -24,7 +26,7 @@ class Fixed(dict[str, Any]):
         return hash(tuple(self.items()))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Query(ABC):
     """A continuous query: what all kinds have in common.
 
@@ -34,6 +36,7 @@ class Query(ABC):
 
     family: ClassVar[str]  # the package of its algorithms
     functions: ClassVar[tuple[str, ...]] = ()  # fields that may hold a Python function
+    naming: ClassVar[Mapping[str, bool]] = {"partition_by": True}  # fields that name columns: exactly, or but for case
 
     partition_by: tuple[str, ...] = ()
     where: str | None = None
@@ -77,6 +80,20 @@ class Query(ABC):
         """The condition on single rows."""
         return self.where
 
+    def check_names(self, columns: Sequence[str]) -> None:
+        """Refuses the name of a column that a stream with these ``columns`` does not have."""
+        for field, exactly in self.naming.items():
+            given = getattr(self, field)
+            for name in (given,) if isinstance(given, str) else given or ():
+                scoring.find_column(name, columns, exactly, field)
+
+    def __repr__(self) -> str:
+        """What differs from the defaults, as it would be written; of a function, its name."""
+        ordered = sorted(fields(self), key=lambda field: bool(field.kw_only))
+        given = {field.name: getattr(self, field.name) for field in ordered}
+        shown = [f"{f.name}={_written(given[f.name])}" for f in ordered if given[f.name] != _default(f)]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
     def shared(self) -> tuple[object, ...]:
         """Equal for queries that one algorithm could serve together: all but k, the window's length and slide, ties."""
         spec = self.spec()
@@ -102,14 +119,20 @@ class Query(ABC):
         _positive(self.k)
         object.__setattr__(self, "k", int(self.k))
         if not isinstance(self.window, Window):
-            raise QueryError(f"window={self.window!r} is not a window; build one with sb.last(...)")
+            given: Any = self.window
+            length = repr(given) if isinstance(given, str) or whole(given) else "..."
+            raise QueryError(f"window={given!r} is not a window; build one with sb.last({length})")
         object.__setattr__(self, "partition_by", names(self.partition_by, "partition_by"))
         if self.select is not None:
-            object.__setattr__(self, "select", names(self.select, "select"))
-        if self.ties not in ("newest", "all"):
+            split = partial(scoring.listed, label=f"select={self.select!r}")
+            object.__setattr__(self, "select", names(self.select, "select", split))
+        if not isinstance(self.ties, str) or self.ties not in ("newest", "all"):
             raise QueryError(f'ties={self.ties!r} is unknown; it is "newest" or "all"')
-        if isinstance(self.error, bool) or not isinstance(self.error, int | float) or not 0 <= self.error < 1:
+        if isinstance(self.error, bool) or not isinstance(self.error, Real) or not 0 <= self.error < 1:
             raise QueryError(f"error={self.error!r} must be a number from 0 (exact) up to, but not including, 1")
+        object.__setattr__(self, "error", float(self.error))
+        if self.name is not None and not isinstance(self.name, str):
+            raise QueryError(f"name={self.name!r} must be a text, which the column query of the answer shows")
         if not isinstance(self.algorithm, str) or _ALGORITHM.match(self.algorithm) is None:
             raise QueryError(f'algorithm={self.algorithm!r} must be a name such as "auto", "rapf" or '
                              '"rapf(buffer=500)"')  # fmt: skip
@@ -159,15 +182,40 @@ def _function_spec(given: Callable[..., Any] | tuple[Callable[..., Any], str]) -
 
 
 def _positive(k: Any) -> None:
-    if isinstance(k, bool) or not hasattr(k, "__index__") or int(k) < 1:
+    number = whole(k)
+    if number is None or number < 1:
         raise QueryError(f"k={k!r} must be a whole number, at least 1")
 
 
-def names(value: str | Sequence[str], field: str) -> tuple[str, ...]:
-    """A field that holds column names, as a tuple; one name may stand for itself."""
-    listed = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else (value,)
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(map(str.strip, text.split(","))) if "," in text else (text,)
+
+
+def names(
+    value: str | Sequence[str] | None, field: str, split: Callable[[str], tuple[str, ...]] = _split
+) -> tuple[str, ...]:
+    """A field that holds names, as a tuple. A text is one name, or several with commas between them.
+
+    >>> names("symbol, exchange", "partition_by"), names(["a, b"], "partition_by"), names(None, "partition_by")
+    (('symbol', 'exchange'), ('a, b',), ())
+    """
+    if isinstance(value, str):
+        listed: tuple[Any, ...] = split(value)
+    else:
+        listed = () if value is None else tuple(value) if isinstance(value, Sequence) else (value,)
     if not all(isinstance(name, str) and name for name in listed):
-        raise QueryError(f"{field}={value!r} must be column names")
+        raise QueryError(f'{field}={value!r} must be names, such as ("a", "b") or "a, b"')
     if len(set(listed)) != len(listed):
-        raise QueryError(f"{field}={value!r} names a column twice")
+        raise QueryError(f"{field}={value!r} has a name twice")
     return listed
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def _written(value: Any) -> str:
+    """A value as it is written in Python; of a function, its name."""
+    if isinstance(value, tuple) and any(map(callable, value)):
+        return f"({', '.join(map(_written, value))})"
+    return str(getattr(value, "__qualname__", type(value).__name__)) if callable(value) else repr(value)

@@ -14,7 +14,7 @@ from skyband.queries.base import Fixed, Query
 from skyband.windows import Window
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TopKDominating(Query):
     """The k objects of a sliding window that dominate most others.
 
@@ -55,7 +55,7 @@ class TopKDominating(Query):
                 raise QueryError(f"dimensions: {column!r} is no column and no SQL expression")
             if sense not in ("min", "max"):
                 raise QueryError(f'dimensions: {column!r} is {sense!r}; it must be "min" or "max"')
-        if self.policy not in ("exact", "adaptive"):
+        if not isinstance(self.policy, str) or self.policy not in ("exact", "adaptive"):
             raise QueryError(f'policy={self.policy!r} is unknown; it is "exact" or "adaptive"')
         self.measure()
         for item in self.select or ():
@@ -91,7 +91,7 @@ class PointMeasure(Measure):
     def _dimension(self, text: str, names: Sequence[str]) -> scoring.Score:
         """The column of that name, if there is one; else the expression."""
         if text in names:
-            return scoring.compile_order(scoring.quoted(text))
+            return scoring.compile_order(scoring.Labelled(scoring.quoted(text), f"dimensions: {text!r}"))
         found = self._expressions[text]
         if isinstance(found, QueryError):
             raise found
@@ -101,6 +101,6 @@ class PointMeasure(Measure):
 def _expression(text: str) -> scoring.Score | QueryError:
     """What the text says as an expression, or why it is none: then it can only be the name of a column."""
     try:
-        return scoring.compile_order(f"({text})")
+        return scoring.compile_order(scoring.Labelled(f"({text})", f"dimensions: {text!r}"))
     except QueryError as wrong:
-        return QueryError(f"dimensions: {text!r} is neither a column of the stream nor an expression: {wrong}")
+        return QueryError(f"{wrong}; nor is it a column of the stream")

@@ -24,7 +24,7 @@ ADDITIVE = ("sum", "count", "mean")  # an absent stream adds nothing
 LARGEST = 1e300  # larger amounts are left out: with them a sum could leave the range of a double
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TopKIncomplete(Query):
     """The k objects with the largest totals, though every stream reports only a part of each object.
 
@@ -57,6 +57,7 @@ class TopKIncomplete(Query):
 
     family: ClassVar[str] = "incomplete"
     functions: ClassVar[tuple[str, ...]] = ("aggregate",)
+    naming: ClassVar[Mapping[str, bool]] = {"partition_by": True, "id": True, "stream": False}
 
     k: int
     id: str
@@ -76,8 +77,8 @@ class TopKIncomplete(Query):
             given = getattr(self, column)
             if not (isinstance(given, str) and given) and (given is not None or column == "id"):
                 raise QueryError(f"{column}={given!r} must be a column name")
-        if self.value is not None:
-            scoring.compile_order(self.value)
+        if self.amount is not None:
+            scoring.compile_order(self.amount)
         if self.select not in (None, (self.id,)):
             raise QueryError(f"select={self.select!r}: an object is assembled from many rows, so its id is all that "
                              f"the answer can show; leave select out or give select=({self.id!r},)")  # fmt: skip
@@ -99,6 +100,11 @@ class TopKIncomplete(Query):
         how = self.aggregate if isinstance(self.aggregate, str) else "a Python function"
         parts = f", {self.occurrences} per {self.stream}" if self.stream else ""
         return f"top {self.k} {self.id} by {'weighted ' if self.weights else ''}{how} of {self.value or 'rows'}{parts}"
+
+    @property
+    def amount(self) -> scoring.Labelled | None:
+        """The expression of a row's value."""
+        return None if self.value is None else scoring.Labelled(self.value, f"value={self.value!r}")
 
     @property
     def width(self) -> int | None:
@@ -203,7 +209,7 @@ class AmountMeasure(Measure):
         self.named = isinstance(query.streams, tuple)
         objects = tuple(dict.fromkeys((*query.partition_by, query.id)))
         self.tags = (objects, *(((query.stream,),) if query.stream and not self.named else ()))
-        self.value = None if query.value is None else scoring.compile_order(query.value)
+        self.value = None if query.amount is None else scoring.compile_order(query.amount)
 
     def evaluate(self, table: pa.Table) -> Measured:
         query = self.query

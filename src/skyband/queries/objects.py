@@ -10,7 +10,7 @@ from skyband.queries.base import Fixed, Query
 from skyband.windows import Window
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TopK(Query):
     """The k best objects of a sliding window.
 
@@ -20,9 +20,11 @@ class TopK(Query):
             function of a mapping from column name to array that returns an array of scores (smaller is better), or
             the pair ``(function, "DESC")``.
         window: see :func:`skyband.last`.
-        partition_by: columns whose every combination of values gets windows and a ranking of its own.
+        partition_by: columns whose every combination of values gets windows and a ranking of its own: a tuple, or
+            their names in one text with commas between them. A column with a comma in its name is given in a tuple.
         where: an SQL condition; rows for which it is not true are no part of the stream.
-        select: the columns of the answer (names, or expressions such as ``"price * 2 AS twice"``); all by default.
+        select: the columns of the answer (names, or expressions such as ``"price * 2 AS twice"``), a tuple or
+            one text as in SQL: ``"id, price * 2 AS twice"``; all by default.
         ties: ``"newest"`` ranks equal scores newest first and returns exactly k; ``"all"`` also returns every object
             whose score equals the k-th (SQL's ``WITH TIES``).
         error: 0 for exact answers; above 0 an approximate algorithm with this bound may be taken.
@@ -62,7 +64,7 @@ class TopK(Query):
         return f"top {self.k} by {self.order_by if isinstance(self.order_by, str) else 'a Python function'}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Nearest(Query):
     """The k objects of a sliding window nearest to a point: :class:`TopK` with a distance for a score.
 
@@ -94,9 +96,10 @@ class Nearest(Query):
 
     def lower(self) -> TopK:
         """The object query this one stands for."""
+        text = scoring.distance(self.to, self.metric, self.weights)
         return TopK(
             k=self.k,
-            order_by=scoring.distance(self.to, self.metric, self.weights) + " ASC",
+            order_by=scoring.Labelled(f"{text} ASC", f"to={dict(self.to)!r}"),
             window=self.window,
             partition_by=self.partition_by,
             where=self.where,

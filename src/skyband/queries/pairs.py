@@ -19,7 +19,7 @@ from skyband.windows import Window
 PairFunction = Callable[[Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]], ArrayLike]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TopKPairs(Query):
     """The k best pairs of objects of a sliding window.
 
@@ -49,6 +49,7 @@ class TopKPairs(Query):
 
     family: ClassVar[str] = "pairs"
     functions: ClassVar[tuple[str, ...]] = ("order_by",)
+    naming: ClassVar[Mapping[str, bool]] = {"partition_by": True, "same": False, "different": False}
 
     k: int
     order_by: str | PairFunction | tuple[PairFunction, str]

@@ -1,5 +1,14 @@
 """skyband on Spark: the only package that imports pyspark."""
 
+from importlib.util import find_spec
+
+if find_spec("pyspark") is None:
+    raise ModuleNotFoundError(
+        "skyband.spark needs PySpark, which is not installed: pip install 'skyband[spark]'; "
+        "skyband.Monitor answers the same queries without it",
+        name="pyspark",
+    )
+
 from skyband.spark.run import run
 from skyband.spark.session import configure, session
 

@@ -139,7 +139,7 @@ class _Inputs:
         self.computed: dict[str, str] = {}  # SQL text -> name
         self.condition: str | None = None
         if arrival is not None:
-            find_column(arrival, self.schema.names, quoted=True)
+            find_column(arrival, self.schema.names, quoted=True, field="arrival")
             if not pa.types.is_integer(self.schema.field(arrival).type):
                 raise QueryError(f"arrival={arrival!r} is of type {self.schema.field(arrival).type}; it must be an "
                                  "integer column")  # fmt: skip
