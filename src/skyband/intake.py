@@ -87,7 +87,10 @@ class Intake:
         passes = None if self.where is None else self.where.evaluate(table)
         if passes is not None and not self._sequence:
             table, passes = table if passes.all() else table.filter(pa.array(passes)), None
-        measured = self.measure.evaluate(table)
+        if passes is None:
+            measured = self.measure.evaluate(table)
+        else:  # a sequence, which takes the values when they are due
+            measured = Measured(self.measure.score_where(passes, table), np.empty((size, 0)))
         time = NOTHING if self.window.on is None else positions(table, self.window.on, self.window.time)
         return table, size, measured, time, passes
 
@@ -268,7 +271,7 @@ class Intake:
         order = order[~np.isnan(score[order])]
         names = [name for name in table.column_names if not name.startswith(_OWN)]
         table = table.select(names).take(pa.array(order))
-        measured = Measured(score[order], self.measure.evaluate(table).values)
+        measured = Measured(score[order], self.measure.values(table))
         rows = self._rows(table, measured, time[order], key[order] if self.keys is not None else NOTHING)
         return Ready(rows, table, 0)
 

@@ -38,6 +38,16 @@ class Measure(ABC):
     def evaluate(self, table: pa.Table) -> Measured:
         """The measures of each row. They may share memory with the table: do not write to them."""
 
+    def score_where(self, passes: NDArray[np.bool_], table: pa.Table) -> Floats:
+        """The scores of the rows that pass, which are the only ones that are looked at; NaN for the others."""
+        score = np.full(passes.size, np.nan)
+        score[passes] = self.evaluate(table.filter(pa.array(passes))).score
+        return score
+
+    def values(self, table: pa.Table) -> Floats:
+        """The ``values`` alone, of rows whose scores are known."""
+        return self.evaluate(table).values
+
     @abstractmethod
     def needs(self, names: Sequence[str]) -> tuple[str, ...]:
         """The columns that are looked at, tags included, as they are called among ``names``."""
@@ -52,6 +62,9 @@ class ScoreMeasure(Measure):
     def evaluate(self, table: pa.Table) -> Measured:
         score = self.score.evaluate(table)
         return Measured(score if self.score.descending else -score, np.empty((score.size, 0)))
+
+    def values(self, table: pa.Table) -> Floats:
+        return np.empty((table.num_rows, 0))
 
     def needs(self, names: Sequence[str]) -> tuple[str, ...]:
         return self.score.needs(names)

@@ -1,6 +1,7 @@
 """Monitor: put a query, or several, to a stream of batches in this process."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,12 +65,14 @@ class Monitor:
         if len(self.pipelines) > 1 or self.pipelines[0].store is None:
             for pipeline in self.pipelines:  # a batch that one query refuses is taken in by none
                 pipeline.check_batch(table)
-        return self._together([pipeline.push(table) for pipeline in self.pipelines])
+        with self._all_or_nothing():
+            return self._together([pipeline.push(table) for pipeline in self.pipelines])
 
     def flush(self) -> pa.Table:
         """The stream has ended: close the windows that are still open and return them."""
-        self._flushed = True
-        return self._together([pipeline.flush() for pipeline in self.pipelines])
+        with self._all_or_nothing():
+            self._flushed = True
+            return self._together([pipeline.flush() for pipeline in self.pipelines])
 
     def top(self, k: int | None = None, last: Length | None = None) -> pa.Table:
         """The ranking as it stands: of the newest window, or of a shorter one that ends with it.
@@ -152,6 +155,18 @@ class Monitor:
         """Assert every invariant of the structures within; for tests."""
         for pipeline in self.pipelines:
             pipeline.algorithm.check()
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Undoes what was begun if it fails: functions of pairs and of streams are called in the midst of it."""
+        before = self.dumps() if any(query.calls_back for query in self.queries) else None
+        try:
+            yield
+        except QueryError:
+            if before is not None:
+                former = Monitor.loads(before, self.queries if self.several else self.queries[0])
+                self.pipelines, self._flushed = former.pipelines, former._flushed
+            raise
 
     def _together(self, tables: list[list[pa.Table]]) -> pa.Table:
         flat = [table for part in tables for table in part]

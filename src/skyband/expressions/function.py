@@ -1,6 +1,7 @@
 """Python functions of the columns, in the place of an expression."""
 
-from collections.abc import Callable, Iterator, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ Function = Callable[[Mapping[str, NDArray[Any]]], ArrayLike]
 
 
 class _UnknownColumn(KeyError):
-    """A function asked for a column that is not there."""
+    """A function asked for a column that is not there; says so as its second argument."""
 
 
 class Columns(Mapping[str, NDArray[Any]]):
@@ -28,12 +29,16 @@ class Columns(Mapping[str, NDArray[Any]]):
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._arrays:
             if name not in self._table.schema.names:
-                raise _UnknownColumn(name)
+                raise _UnknownColumn(name, _unknown(name, self._table.schema.names))
             column = self._table.column(name)
             if isinstance(column, pa.ChunkedArray):
                 column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
             self._arrays[name] = column.to_numpy(zero_copy_only=False)
         return self._arrays[name]
+
+    def read(self) -> list[str]:
+        """The columns that were asked for, with their types."""
+        return [f"{name} ({array.dtype})" for name, array in self._arrays.items()]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._table.schema.names)
@@ -45,34 +50,80 @@ class Columns(Mapping[str, NDArray[Any]]):
 def call(function: Callable[..., ArrayLike], *tables: pa.Table | pa.RecordBatch) -> NDArray[np.float64]:
     """The scores that a function gives to the rows of a table, or to the rows of several that stand side by side.
 
-    None, NaN and masked values are NaN.
+    None, NaN and masked values are NaN. Without rows the function is not called.
     """
-    table = tables[0]
-    label = f"order_by={getattr(function, '__qualname__', repr(function))}"
+    count, arguments = tables[0].num_rows, [Columns(table) for table in tables]
+
+    def given() -> str:
+        read = dict.fromkeys(column for columns in arguments for column in columns.read())
+        what = "row" if len(tables) == 1 else "pair"
+        return f"{count} {what}{'s' if count > 1 else ''}, and had read {', '.join(read) or 'no column'}"
+
+    return scores_of(function, "order_by", arguments, count, given)
+
+
+def scores_of(
+    function: Callable[..., ArrayLike], field: str, arguments: Sequence[Any], size: int, given: Callable[[], str]
+) -> NDArray[np.float64]:
+    """What a user's function returns, a number for each of ``size`` rows; its failures are told as ours.
+
+    Args:
+        function: is not called where there are no rows.
+        field: the argument of the query that holds it.
+        arguments: what it is called with.
+        size: how many rows they have.
+        given: the arguments in words.
+
+    >>> import math
+    >>> scores_of(math.sqrt, "aggregate", [-1], 1, lambda: "the number -1")
+    Traceback (most recent call last):
+    skyband.errors.QueryError: aggregate=sqrt raised ValueError: math domain error. It was given the number -1
+    """
+    if not size:
+        return np.empty(0)
+    label = f"{field}={getattr(function, '__qualname__', repr(function))}"
     try:
-        result = function(*map(Columns, tables))
+        result = function(*arguments)
     except _UnknownColumn as error:
-        try:
-            find_column(error.args[0], table.schema.names, quoted=True)
-        except QueryError as unknown:
-            raise QueryError(f"{label}: {unknown}") from error
-        raise
-    scores = _array(result, label)
-    if scores.shape != (table.num_rows,):
-        raise QueryError(f"{label} must return a number for each of the {table.num_rows} rows; "
-                         f"it returned an array of shape {scores.shape}")  # fmt: skip
-    return scores
+        raise QueryError(f"{label}: {error.args[1]}") from error
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise QueryError(f"{label} raised {what}{_place(error)}. It was given {given()}") from error
+    found = _array(result, label, size)
+    if found.shape != (size,):
+        raise QueryError(f"{label} must return a number for each of the {size} rows; "
+                         f"it returned an array of shape {found.shape}")  # fmt: skip
+    return found
 
 
-def _array(result: Any, label: str) -> NDArray[np.float64]:
+def _place(error: Exception) -> str:
+    """Where in the user's function: Spark shows no more of a traceback than that of the last error."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    if not frames:
+        return ""
+    return f' in line {frames[0].lineno} of "{frames[0].filename}"' + (f": {frames[0].line}" if frames[0].line else "")
+
+
+def _unknown(name: Any, names: Sequence[str]) -> str:
+    """Why there is no such column."""
+    if not isinstance(name, str):
+        return f"columns are asked for by name, not by {name!r}. The columns are {', '.join(names) or 'none'}"
+    try:
+        return find_column(name, names, quoted=True)
+    except QueryError as unknown:
+        return str(unknown)
+
+
+def _array(result: Any, label: str, size: int) -> NDArray[np.float64]:
     if isinstance(result, np.ndarray) and not isinstance(result, np.ma.MaskedArray) and result.dtype.kind in "iuf":
-        scores: NDArray[np.float64] = result.astype(np.float64, copy=False)
-        return scores
+        numbers: NDArray[np.float64] = result.astype(np.float64, copy=False)
+        return numbers
     try:
         array = result if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError):
-        raise QueryError(f"{label} must return an array of numbers; it returned {type(result).__name__}") from None
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise QueryError(f"{label} must return an array of numbers, one for each of the {size} rows; it returned "
+                         f"{type(result).__name__}") from None  # fmt: skip
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
-    found: NDArray[np.float64] = floats(array, label)
-    return found
+    converted: NDArray[np.float64] = floats(array, label)
+    return converted

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyband.algorithm import FOREVER, NOTHING, Floats, Ints
+from skyband.expressions import scores_of
 from skyband.incomplete.partials import Partials, merged
 from skyband.kernels.incomplete import assemble as kernel
 from skyband.kernels.incomplete import view as views
@@ -178,7 +179,9 @@ def scores(parts: Parts, spec: Spec, function: Callable[[Floats], Floats] | None
 
 def evaluated(function: Callable[[Floats], Floats], vectors: Floats) -> Floats:
     """The scores that a Python function gives; NaN is the worst of all."""
-    score = np.asarray(function(vectors), np.float64) if vectors.shape[0] else _NONE
+    objects, streams = vectors.shape
+    given = "an array with a row for each of {} objects and {} columns, the streams".format
+    score = scores_of(function, "aggregate", [vectors], objects, lambda: given(objects, streams))
     return np.where(np.isnan(score), -np.inf, score)
 
 

@@ -76,6 +76,11 @@ class Query(ABC):
         return True
 
     @property
+    def calls_back(self) -> bool:
+        """Whether the algorithm calls a Python function while it takes in a batch."""
+        return False
+
+    @property
     def row_condition(self) -> str | None:
         """The condition on single rows."""
         return self.where

@@ -107,6 +107,10 @@ class TopKIncomplete(Query):
         return None if self.value is None else scoring.Labelled(self.value, f"value={self.value!r}")
 
     @property
+    def calls_back(self) -> bool:
+        return callable(self.aggregate)
+
+    @property
     def width(self) -> int | None:
         """How many streams there are, if that is known."""
         if self.stream is None:

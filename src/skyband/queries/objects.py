@@ -18,7 +18,8 @@ class TopK(Query):
         k: how many.
         order_by: an SQL expression over the columns ending in ``ASC`` (the default, as in SQL) or ``DESC``; or a
             function of a mapping from column name to array that returns an array of scores (smaller is better), or
-            the pair ``(function, "DESC")``.
+            the pair ``(function, "DESC")``. It is called with the rows of a batch for which ``where`` is true, and
+            never without rows.
         window: see :func:`skyband.last`.
         partition_by: columns whose every combination of values gets windows and a ranking of its own: a tuple, or
             their names in one text with commas between them. A column with a comma in its name is given in a tuple.

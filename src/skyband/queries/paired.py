@@ -85,12 +85,16 @@ class Fitted:
         return np.stack(columns, axis=1) if columns else np.empty((table.num_rows, 0))
 
     def evaluate(self, a: pa.Table, b: pa.Table) -> tuple[Floats, NDArray[np.bool_]]:
-        """The goodness of each pair of rows (NaN: none), and whether ``where`` holds."""
+        """The goodness of each pair of rows (NaN: none), and whether ``where`` holds; a function sees only those."""
         first, second = self._ready(a), self._ready(b)
         both = beside(first, second)
         holds = np.ones(a.num_rows, bool) if self.condition is None else self.condition.evaluate(both)
         source = self.score.source
-        score = self.score.evaluate(both) if isinstance(source, Expression) else call(source, a, b)
+        if isinstance(source, Expression):
+            score = self.score.evaluate(both)
+        else:
+            score = np.full(a.num_rows, np.nan)
+            score[holds] = call(source, *(side if holds.all() else side.filter(pa.array(holds)) for side in (a, b)))
         return score if self.score.descending else 0.0 - score, holds
 
     def _ready(self, table: pa.Table) -> pa.Table:

@@ -87,6 +87,10 @@ class TopKPairs(Query):
         return [scoring.compile_item(item, NAMES) for item in self.select]
 
     @property
+    def calls_back(self) -> bool:
+        return not isinstance(self.order_by, str)
+
+    @property
     def row_condition(self) -> str | None:
         return None
 

@@ -161,10 +161,10 @@ class Packer:
         without a score, and else it is counted.
         """
         job = self.job
-        score = self._scores(table)
+        passes = None if job.passes is None else pc.fill_null(table.column(job.passes), False).to_numpy()
+        score = self._scores(table, passes)
         time = NOTHING if job.time is None else integers(table, job.time)
         tie = np.zeros(score.size, np.int64) if job.tie is None else integers(table, job.tie)
-        passes = None if job.passes is None else pc.fill_null(table.column(job.passes), False).to_numpy()
         columns = [table.column(field.name) for field in self.fields]
         rows = Batch(pa.table(columns, [field.name for field in self.fields]), score, time, tie)
         lost = (time < -MOST) | (time > MOST) if time.size and _exceeds(time) else None
@@ -183,11 +183,12 @@ class Packer:
             return rows.where(valid)
         return rows.where(passes & ~bad)
 
-    def _scores(self, table: pa.Table) -> Floats:
-        """The scores as the user wrote them; for other than objects, NaN where a row is invalid."""
+    def _scores(self, table: pa.Table, passes: NDArray[np.bool_] | None) -> Floats:
+        """The scores as the user wrote them; for other than objects, NaN where a row is invalid or does not pass."""
         if self.job.score is not None:
             return numbers(table, self.job.score)
-        goodness = self.measure.evaluate(table).score
+        measure = self.measure
+        goodness = measure.evaluate(table).score if passes is None else measure.score_where(passes, table)
         return goodness if self.query.descending else 0.0 - goodness
 
     def _fewer(self, rows: Batch) -> Batch:
