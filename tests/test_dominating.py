@@ -17,6 +17,9 @@ from skyband.dominating.points import dominated as count_dominated
 from skyband.dominating.points import k_skyband
 from skyband.kernels.dominating.space import COUNT
 
+# Streams that lose many rows are among those that are tried.
+pytestmark = pytest.mark.filterwarnings("ignore::skyband.DataWarning")
+
 ALGORITHMS = plan.algorithms("dominating")
 EXACT = sorted(name for name, algorithm in ALGORITHMS.items() if algorithm.exact)
 DATA = ("independent", "anticorrelated", "correlated", "clustered", "duplicated", "constant")

@@ -8,6 +8,9 @@ from cases import ALGORITHMS, EXACT, WINDOWS, kind, pair
 
 import skyband as sb
 
+# Streams that lose many rows are among those that are tried.
+pytestmark = pytest.mark.filterwarnings("ignore::skyband.DataWarning")
+
 HOPPING = [name for name, window in WINDOWS.items() if kind(window) == "hopping"]
 STREAMS = ("random", "tied", "constant", "extreme", "bursty", "jittered_tied", "broken", "before_epoch")
 

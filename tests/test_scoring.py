@@ -121,7 +121,7 @@ def test_functions_see_only_what_they_ask_for():
 
     def best(columns):
         assert list(columns) == ["x", "i", "s", "never"] and len(columns) == 4 and "nope" not in columns
-        seen.update(columns._arrays)
+        seen.update(columns.arrays)
         return columns["x"] * 2 + columns["i"]
 
     assert same(scoring.compile_order(best).evaluate(table), [3, math.nan])

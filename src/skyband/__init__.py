@@ -7,14 +7,14 @@ or with ``skyband.spark.run`` on Spark, which is imported only when it is touche
 import importlib
 from typing import Any
 
-from skyband.errors import QueryError, SkybandError, StateError
+from skyband.errors import DataWarning, QueryError, SkybandError, StateError
 from skyband.monitor import Monitor, Stats
 from skyband.plan import explain
 from skyband.queries import Nearest, TopK, TopKDominating, TopKIncomplete, TopKPairs
 from skyband.windows import Window, last
 
-__all__ = ["Monitor", "Nearest", "QueryError", "SkybandError", "StateError", "Stats", "TopK", "TopKDominating",
-           "TopKIncomplete", "TopKPairs", "Window", "explain", "last"]  # fmt: skip
+__all__ = ["DataWarning", "Monitor", "Nearest", "QueryError", "SkybandError", "StateError", "Stats", "TopK",
+           "TopKDominating", "TopKIncomplete", "TopKPairs", "Window", "explain", "last"]  # fmt: skip
 __version__ = "0.1.0"
 
 

@@ -1,4 +1,4 @@
-"""The two errors a user can meet; both say what was wrong, what is allowed and what to do."""
+"""The errors and the warning a user can meet; they say what was wrong, what is allowed and what to do."""
 
 
 class SkybandError(Exception):
@@ -11,3 +11,7 @@ class QueryError(SkybandError, ValueError):
 
 class StateError(SkybandError, ValueError):
     """A saved state that is damaged, of another version, or of another query."""
+
+
+class DataWarning(UserWarning):
+    """Many rows are left out of a stream, late or invalid: most likely not what was meant."""

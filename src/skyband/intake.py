@@ -1,6 +1,6 @@
 """From a user's batch to what an algorithm sees: conditions, scores, positions, late and invalid rows, partitions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from skyband import scoring
 from skyband.algorithm import NO_TAGS, NOTHING, Floats, Ints, Rows
+from skyband.columns import check_distinct
 from skyband.errors import QueryError
 from skyband.expressions import find_column
 from skyband.kernels.intake import count_nan, number_objects
@@ -18,24 +19,6 @@ from skyband.positions import FOREVER, check_position, positions
 from skyband.queries import Query
 
 _OWN = "skyband: "  # begins the names of the columns that are added to rows that wait; no user's column does
-Batch = Any  # pa.Table | pa.RecordBatch | pandas.DataFrame | Mapping[str, ArrayLike]
-
-
-def as_table(batch: Batch) -> pa.Table:
-    """Any batch as an Arrow table; plain numeric arrays are not copied."""
-    if isinstance(batch, pa.Table):
-        return batch
-    if isinstance(batch, pa.RecordBatch):
-        return pa.Table.from_batches([batch])
-    try:
-        if isinstance(batch, Mapping):
-            return pa.table(dict(batch))
-        if hasattr(batch, "iloc"):
-            return pa.Table.from_pandas(batch, preserve_index=False)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise QueryError(f"the batch cannot be read as a table: {error}") from None
-    raise QueryError(f"a batch is an Arrow table or record batch, a pandas DataFrame or a dict of arrays, "
-                     f"not {type(batch).__name__}")  # fmt: skip
 
 
 class Ready(NamedTuple):
@@ -82,7 +65,6 @@ class Intake:
 
     def evaluate(self, table: pa.Table) -> tuple[pa.Table, int, Measured, Ints, NDArray[np.bool_] | None]:
         """All that can fail about a batch: its columns, the condition, measures and positions. Changes nothing."""
-        table = self._fitted(table)
         size = table.num_rows
         passes = None if self.where is None else self.where.evaluate(table)
         if passes is not None and not self._sequence:
@@ -128,8 +110,7 @@ class Intake:
     def fit(self, schema: pa.Schema) -> pa.Table:
         """Takes these columns for those of the stream, if the query can be put to them; returns them with no rows."""
         names = schema.names
-        if len(set(names)) != len(names):
-            raise QueryError(f"a column name occurs twice among {names}")
+        check_distinct(names)
         self.query.check_names(names)
         check_position(schema, self.window)
         empty = schema.remove_metadata().empty_table()
@@ -144,25 +125,6 @@ class Intake:
         groups = ([find_column(name, names) for name in group] for group in self.measure.tags)
         self.tags = tuple(_keys(empty, group, ", ".join(group)) for group in groups)
         return empty
-
-    def _fitted(self, table: pa.Table) -> pa.Table:
-        """The batch with the columns and types of the first one."""
-        assert self.schema is not None
-        if table.schema.equals(self.schema):
-            return table.replace_schema_metadata()
-        if missing := [name for name in self.schema.names if name not in table.column_names]:
-            raise QueryError(f"a batch has no column {missing[0]!r}; the first batch had {self.schema.names}")
-        table = table.select(self.schema.names)
-        for ours, theirs in zip(self.schema, table.schema, strict=True):
-            if pa.types.is_temporal(ours.type) != pa.types.is_temporal(theirs.type) and not pa.types.is_null(
-                theirs.type
-            ):
-                raise QueryError(f"column {ours.name!r} of a batch is of type {theirs.type}; it was {ours.type} in the "
-                                 "first one")  # fmt: skip
-        try:
-            return table.cast(self.schema)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise QueryError(f"a batch does not fit the first one, which had {self.schema.names}: {error}") from None
 
     @property
     def _sequence(self) -> bool:

@@ -32,7 +32,6 @@ class Keys:
 
     def __init__(self, rows: pa.Table) -> None:
         """Begins with the combinations in ``rows``, which have the codes 0, 1, …"""
-        rows = _decoded(rows)
         types = [field.type for field in rows.schema]
         self._columns = [Codes(type) for type in types]
         self._pairs = [Codes(pa.int64()) for _ in types[1:]]
@@ -42,7 +41,7 @@ class Keys:
 
     def encode(self, table: pa.Table) -> Ints:
         """The code of each row; combinations not seen before get the next codes."""
-        table = _decoded(table.select(self.rows.column_names))
+        table = table.select(self.rows.column_names)
         code = self._columns[0].encode(_whole(table.column(0)))
         for codes, pairs, column in zip(self._columns[1:], self._pairs, table.columns[1:], strict=True):
             # Two codes below 2**31 make one number, which is a value like any other.
@@ -77,14 +76,6 @@ class Keys:
     def nbytes(self) -> int:
         """Bytes in the tables behind the codes."""
         return int(self.rows.nbytes + sum(codes.values.nbytes for codes in self._columns + self._pairs))
-
-
-def _decoded(table: pa.Table) -> pa.Table:
-    """Without dictionaries: those of two batches need not agree."""
-    for i, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))
-    return table
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

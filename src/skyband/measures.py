@@ -48,6 +48,10 @@ class Measure(ABC):
         """The ``values`` alone, of rows whose scores are known."""
         return self.evaluate(table).values
 
+    def form(self, schema: pa.Schema) -> object:
+        """Equal for schemas under which a row has the same measures, so that rows of both can be ranked together."""
+        return None
+
     @abstractmethod
     def needs(self, names: Sequence[str]) -> tuple[str, ...]:
         """The columns that are looked at, tags included, as they are called among ``names``."""

@@ -1,5 +1,6 @@
 """Monitor: put a query, or several, to a stream of batches in this process."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,10 +10,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from skyband import plan, state
-from skyband.errors import QueryError, StateError
-from skyband.intake import Batch, as_table
+from skyband.columns import Batch, Columns, Types, as_table, given_types
+from skyband.errors import DataWarning, QueryError, StateError
+from skyband.losses import Losses
 from skyband.pipeline import Pipeline
 from skyband.queries import Query, from_spec, lowered, names_of
+from skyband.store import table_from_bytes, table_to_bytes
 from skyband.windows import Duration, Length, duration, whole
 
 
@@ -47,26 +50,43 @@ class Monitor:
 
     Args:
         query: one query, or a list of them; queries that differ only in k, window length and ties share one state.
+        schema: the types of some or all columns (a ``pyarrow.Schema``, or a mapping from names to types such as
+            ``"int64"``), which then never change. The type of any other column is settled by its first value that is
+            not NULL: later integers may be larger ones, or become floats, as long as nothing is lost; any other change
+            of type is refused.
     """
 
-    def __init__(self, query: Query | Sequence[Query]) -> None:
+    def __init__(self, query: Query | Sequence[Query], schema: Types | None = None) -> None:
         self.several = isinstance(query, list | tuple)
         self.queries = lowered(query)
         self.names = names_of(self.queries)
         self.plans = plan.plans(self.queries)
         self.pipelines = [Pipeline(p) for p in self.plans]
+        self._columns = Columns(given=given_types(schema))
+        self._losses = Losses(self.queries[0].window.on)
         self._flushed = False
 
     def push(self, batch: Batch) -> pa.Table:
-        """Take in a batch (Arrow table or record batch, pandas DataFrame, dict of arrays); return what was emitted."""
+        """Take in a batch; return what was emitted.
+
+        The columns are those of the first batch, in any order; later ones may have more, which are left out. A batch
+        that is refused changes nothing.
+
+        Args:
+            batch: anything with the Arrow PyCapsule interface (a table, record batch or reader of PyArrow, a DataFrame
+                of pandas or polars, a relation of DuckDB, …), or a dict of arrays. A reader is read to its end.
+        """
         if self._flushed:
             raise StateError("flush() has ended this stream; build a new Monitor for another one")
-        table = as_table(batch)
-        if len(self.pipelines) > 1 or self.pipelines[0].store is None:
-            for pipeline in self.pipelines:  # a batch that one query refuses is taken in by none
-                pipeline.check_batch(table)
+        table, columns = self._columns.fit(as_table(batch))
+        if len(self.pipelines) > 1 or columns is not self._columns:
+            table, columns = self._checked(table, columns)
         with self._all_or_nothing():
-            return self._together([pipeline.push(table) for pipeline in self.pipelines])
+            answer = self._together([pipeline.push(table) for pipeline in self.pipelines])
+        self._columns = columns
+        for warning in self._losses.found(*self._counts()):
+            warnings.warn(warning, DataWarning, stacklevel=2)
+        return answer
 
     def flush(self) -> pa.Table:
         """The stream has ended: close the windows that are still open and return them."""
@@ -93,11 +113,8 @@ class Monitor:
     @property
     def stats(self) -> Stats:
         """Counts of rows seen and left out, and of what is held."""
-        first = self.pipelines[0].intake
         return Stats(
-            first.seen,
-            max(p.intake.late for p in self.pipelines),
-            max(p.intake.invalid for p in self.pipelines),
+            *self._counts(),
             sum(p.algorithm.candidates for p in self.pipelines),
             sum(p.nbytes for p in self.pipelines),
         )
@@ -111,7 +128,8 @@ class Monitor:
             metas.append(meta)
             arrays |= {f"{i}.{name}": array for name, array in part.items()}
         meta = {"several": self.several, "flushed": self._flushed, "pipelines": metas,
-                "queries": [q.spec() for q in self.queries]}  # fmt: skip
+                "queries": [q.spec() for q in self.queries], "open": sorted(self._columns.open)}  # fmt: skip
+        arrays["given"] = table_to_bytes(pa.schema([*self._columns.given.items()]).empty_table())
         return state.pack(meta, arrays)
 
     @classmethod
@@ -139,6 +157,9 @@ class Monitor:
         for i, (pipeline, part) in enumerate(zip(monitor.pipelines, meta["pipelines"], strict=True)):
             prefix = f"{i}."
             pipeline.restore(part, {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)})
+        given = table_from_bytes(arrays["given"]).schema
+        monitor._columns = Columns(monitor.pipelines[0].intake.schema, frozenset(meta["open"]), given_types(given))
+        monitor._losses = Losses(monitor.queries[0].window.on, monitor._counts())
         return monitor
 
     def __repr__(self) -> str:
@@ -167,6 +188,24 @@ class Monitor:
                 former = Monitor.loads(before, self.queries if self.several else self.queries[0])
                 self.pipelines, self._flushed = former.pipelines, former._flushed
             raise
+
+    def _checked(self, table: pa.Table, columns: Columns) -> tuple[pa.Table, Columns]:
+        """The batch and the columns, if no query refuses them: a batch that one refuses is taken in by none."""
+        try:
+            for pipeline in self.pipelines:
+                pipeline.check_batch(table)
+        except QueryError:
+            if not columns.open:
+                raise
+            table, columns = columns.untyped(table)  # what has no value yet may be refused for its type only then
+            for pipeline in self.pipelines:
+                pipeline.check_batch(table)
+        return table, columns
+
+    def _counts(self) -> tuple[int, int, int]:
+        """Rows seen, late and invalid."""
+        intakes = [pipeline.intake for pipeline in self.pipelines]
+        return intakes[0].seen, max(intake.late for intake in intakes), max(intake.invalid for intake in intakes)
 
     def _together(self, tables: list[list[pa.Table]]) -> pa.Table:
         flat = [table for part in tables for table in part]

@@ -1,21 +1,31 @@
 """One algorithm at work on a stream: reads batches, keeps the columns of what is held, writes out what happened."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from skyband.algorithm import Algorithm, Emission, Ints, Rankings
+from skyband.columns import retyped
 from skyband.errors import QueryError
-from skyband.intake import Batch, Intake, Ready, as_table
+from skyband.intake import Intake, Ready
 from skyband.keys import Keys
 from skyband.layout import Layout, Written, beside
 from skyband.plan import Plan
 from skyband.queries import Query
 from skyband.store import RowStore, table_from_arrays, table_from_bytes, table_to_arrays, table_to_bytes
 from skyband.windows import spell, whole
+
+
+class Kept(NamedTuple):
+    """All that is kept of the rows themselves, in the types that their columns have."""
+
+    store: RowStore
+    keys: Keys | None
+    tags: tuple[Keys, ...]
+    held: pa.Table | None
 
 
 class Pipeline:
@@ -32,18 +42,27 @@ class Pipeline:
 
     def check_batch(self, table: pa.Table) -> None:
         """Raises what :meth:`push` would raise, and changes nothing."""
-        if self.store is None:
-            trial = Pipeline(self.plan, type(self.intake))
-            trial._begin(table.schema)
-            trial.intake.evaluate(table)
-        else:
+        if self._knows(table.schema):
             self.intake.evaluate(table)
+            return
+        trial = Pipeline(self.plan, type(self.intake))
+        trial._begin(table.schema)
+        trial.intake.evaluate(table)
+        if self.store is not None:
+            self._retyped(table.schema)
 
-    def push(self, batch: Batch) -> list[pa.Table]:
-        """What the batch brought about, a table for each query."""
-        table = as_table(batch)
+    def push(self, table: pa.Table) -> list[pa.Table]:
+        """What the batch brought about, a table for each query.
+
+        Its columns are those of the first batch. Where their types are others, they are wider ones
+        (:class:`skyband.columns.Columns`), which the rows that are kept take on too.
+        """
         if self.store is None:
             self._begin(table.schema)
+        elif not self._knows(table.schema):
+            kept = self._retyped(table.schema)
+            self._begin(table.schema)
+            self._keep(kept)
         return self._advance(self.intake.read(table))
 
     def flush(self) -> list[pa.Table]:
@@ -103,12 +122,14 @@ class Pipeline:
         intake.counts, intake.highest = arrays["intake.counts"], arrays["intake.highest"]
         if "schema" in arrays:
             self._begin(table_from_bytes(arrays["schema"]).schema)
-            self.store = RowStore(table_from_arrays(arrays, "store.table"), arrays["store.number"])
-            if "keys" in arrays:
-                intake.keys = Keys(table_from_bytes(arrays["keys"]))
-            intake.tags = tuple(Keys(table_from_bytes(arrays[f"tags.{i}"])) for i in range(len(intake.tags)))
-            if "held.schema" in arrays:
-                intake.held = table_from_arrays(arrays, "held")
+            self._keep(
+                Kept(
+                    RowStore(table_from_arrays(arrays, "store.table"), arrays["store.number"]),
+                    Keys(table_from_bytes(arrays["keys"])) if "keys" in arrays else None,
+                    tuple(Keys(table_from_bytes(arrays[f"tags.{i}"])) for i in range(len(intake.tags))),
+                    table_from_arrays(arrays, "held") if "held.schema" in arrays else None,
+                )
+            )
 
     def _advance(self, ready: Ready) -> list[pa.Table]:
         assert self.store is not None
@@ -134,6 +155,28 @@ class Pipeline:
         names = [name for name in empty.column_names if name in needed]
         self.store = RowStore(empty.select(names), np.empty(0, np.int64))
         self.algorithm.meet(empty.schema, self._look_up)
+
+    def _knows(self, schema: pa.Schema) -> bool:
+        return self.intake.schema is not None and schema.equals(self.intake.schema)
+
+    def _keep(self, kept: Kept) -> None:
+        self.store, self.intake.keys, self.intake.tags, self.intake.held = kept
+
+    def _retyped(self, schema: pa.Schema) -> Kept:
+        """What is kept, with the types that the columns have from now on; changes nothing."""
+        assert self.store is not None and self.intake.schema is not None
+        intake, before = self.intake, self.intake.schema
+        if intake.measure.form(schema) != intake.measure.form(before) and self.algorithm.keys().size:
+            name = next(field.name for field in schema if field.type != before.field(field.name).type)
+            raise QueryError(f"column {name!r} of a batch is of type {schema.field(name).type}; it was of type "
+                             f"{before.field(name).type} before, and the rows that are kept were measured as such: "
+                             "give the types from the start, with Monitor(query, schema=...)")  # fmt: skip
+        return Kept(
+            RowStore(retyped(self.store.table, schema), self.store.number),
+            None if intake.keys is None else Keys(retyped(intake.keys.rows, schema)),
+            tuple(Keys(retyped(keys.rows, schema)) for keys in intake.tags),
+            None if intake.held is None else retyped(intake.held, schema),
+        )
 
     def _look_up(self, number: Ints) -> pa.Table:
         assert self.store is not None

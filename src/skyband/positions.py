@@ -41,6 +41,8 @@ def positions(table: pa.Table, on: str, time: bool) -> Ints:
     """Microseconds since the epoch, or sequence numbers, of column ``on``; -FOREVER for NULL, NaN and out of range."""
     column = table.column(on)
     kind = column.type
+    if pa.types.is_null(kind):  # nothing yet tells what it is
+        return np.full(len(column), -FOREVER)
     if not time:
         if not pa.types.is_integer(kind):
             raise QueryError(f"the sequence column {on!r} is of type {kind}; it must be whole numbers")
@@ -73,7 +75,7 @@ def position_type(kind: pa.DataType | None, window: Window) -> pa.DataType:
         return kind if fits else pa.timestamp("us", kind.tz)
     if pa.types.is_integer(kind):
         return pa.int64() if all(length % SECOND == 0 for length in lengths) else pa.float64()
-    return pa.timestamp("us") if pa.types.is_date(kind) else pa.float64()
+    return pa.timestamp("us") if pa.types.is_date(kind) or pa.types.is_null(kind) else pa.float64()
 
 
 def spelled(position: Ints, kind: pa.DataType, time: bool) -> pa.Array:

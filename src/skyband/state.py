@@ -19,7 +19,7 @@ from skyband.encoding import decode, encode
 from skyband.errors import StateError
 
 MAGIC = b"skyband\0"
-VERSION = 3
+VERSION = 4
 _HEAD = struct.Struct("<8sIII")
 
 Arrays = Mapping[str, NDArray[Any]]

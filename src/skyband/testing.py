@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from skyband.intake import Batch
+from skyband.columns import Batch
 from skyband.monitor import Monitor
 from skyband.queries import Query
 
@@ -22,12 +22,12 @@ def answer(query: Query | Sequence[Query], batches: Iterable[Batch], flush: bool
 
     Args:
         query: one, or a list.
-        batches: tables, DataFrames or dicts of arrays.
+        batches: what :meth:`skyband.Monitor.push` takes.
         flush: whether the stream then ends, which closes the windows that are open.
     """
     monitor = Monitor(query)
     tables = [monitor.push(batch) for batch in batches]
-    return pa.concat_tables([*tables, monitor.flush()] if flush else tables)
+    return pa.concat_tables([*tables, monitor.flush()] if flush else tables, promote_options="permissive")
 
 
 def assert_same_rows(got: pa.Table, expected: pa.Table) -> None:

@@ -16,6 +16,6 @@ logarithms, EXP, sines and the like, and powers other than 2, 3 and 4.
 
 from skyband.expressions.distance import distance
 from skyband.expressions.expression import Expression, close_to, find_column
-from skyband.expressions.function import Function, call, scores_of
+from skyband.expressions.function import Function, call, columns_read, scores_of
 
-__all__ = ["Expression", "Function", "call", "close_to", "distance", "find_column", "scores_of"]
+__all__ = ["Expression", "Function", "call", "close_to", "columns_read", "distance", "find_column", "scores_of"]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skyband.errors import QueryError
 from skyband.expressions.expression import find_column
-from skyband.expressions.values import floats
+from skyband.expressions.values import floats, normal
 
 Function = Callable[[Mapping[str, NDArray[Any]]], ArrayLike]
 
@@ -20,25 +20,30 @@ class _UnknownColumn(KeyError):
 
 
 class Columns(Mapping[str, NDArray[Any]]):
-    """The columns of a table as arrays, each converted when it is first asked for; NULL becomes NaN or None."""
+    """The columns of a table as arrays, each converted when it is first asked for.
+
+    Numbers are what they are in SQL: int64 or float64, whatever their width in the table, so that none overflows sooner
+    here than there. NULL shows as NaN in numbers, which are then float64, as NaT in times, and as None in all else.
+    """
 
     def __init__(self, table: pa.Table | pa.RecordBatch) -> None:
         self._table = table
-        self._arrays: dict[str, NDArray[Any]] = {}
+        self.arrays: dict[str, NDArray[Any]] = {}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        if name not in self._arrays:
+        if name not in self.arrays:
             if name not in self._table.schema.names:
                 raise _UnknownColumn(name, _unknown(name, self._table.schema.names))
             column = self._table.column(name)
             if isinstance(column, pa.ChunkedArray):
                 column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-            self._arrays[name] = column.to_numpy(zero_copy_only=False)
-        return self._arrays[name]
+            number = column if column.type == pa.uint64() else normal(column)  # which may hold more than an int64
+            self.arrays[name] = number.to_numpy(zero_copy_only=False)
+        return self.arrays[name]
 
     def read(self) -> list[str]:
         """The columns that were asked for, with their types."""
-        return [f"{name} ({array.dtype})" for name, array in self._arrays.items()]
+        return [f"{name} ({array.dtype})" for name, array in self.arrays.items()]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._table.schema.names)
@@ -52,11 +57,21 @@ def call(function: Callable[..., ArrayLike], *tables: pa.Table | pa.RecordBatch)
 
     None, NaN and masked values are NaN. Without rows the function is not called.
     """
-    count, arguments = tables[0].num_rows, [Columns(table) for table in tables]
+    return _called(function, [Columns(table) for table in tables], tables[0].num_rows)
 
+
+def columns_read(function: Callable[..., ArrayLike], *tables: pa.Table) -> list[str]:
+    """The columns that a function looks at; wants rows, since it is found out by calling it."""
+    arguments = [Columns(table) for table in tables]
+    with np.errstate(all="ignore"):  # nobody sees the scores
+        _called(function, arguments, tables[0].num_rows)
+    return [name for name in tables[0].schema.names if any(name in columns.arrays for columns in arguments)]
+
+
+def _called(function: Callable[..., ArrayLike], arguments: Sequence[Columns], count: int) -> NDArray[np.float64]:
     def given() -> str:
         read = dict.fromkeys(column for columns in arguments for column in columns.read())
-        what = "row" if len(tables) == 1 else "pair"
+        what = "row" if len(arguments) == 1 else "pair"
         return f"{count} {what}{'s' if count > 1 else ''}, and had read {', '.join(read) or 'no column'}"
 
     return scores_of(function, "order_by", arguments, count, given)

@@ -114,7 +114,8 @@ def floats(value: Value, label: str) -> Any:
     """A score for NumPy: an array, or the number that it is in every row; NaN where it is NULL."""
     value = normal(value) if isinstance(value, pa.Array) else value
     if not is_number(value):
-        hint = "; for numbers in text write CAST(... AS DOUBLE)" if pa.types.is_string(value.type) else ""
+        hints = {TEXT: "; for numbers in text write CAST(... AS DOUBLE)", BOOL: "; for 1 and 0 write CAST(... AS INT)"}
+        hint = hints.get(value.type, "")
         raise QueryError(f"{label} is of type {value.type}; a score must be a number{hint}")
     if isinstance(value, pa.Scalar):
         return value.as_py() if value.is_valid else math.nan

@@ -85,6 +85,7 @@ def explain(query: Query | Sequence[Query] | Answering) -> str:
     >>> import skyband as sb
     >>> print(sb.explain(sb.TopK(k=9, order_by="price DESC", window=sb.last("10 minutes", every="1 minute"))))
     top 9 by price DESC over the last 10 minutes every 1 minute on ts
+    event times: times without a zone are UTC
     algorithm: mintopk, because windows hop: the minimal set of candidates, folded in pane by pane
     answers: exact
 
@@ -110,6 +111,7 @@ def _explained(plan: Plan, names: Sequence[str]) -> str:
     for name, query in zip(names, plan.queries, strict=True):
         lines += [f"{name}{query.describe()} over the {query.window}"]
         lines += [f"for each {', '.join(query.partition_by)}"] if query.partition_by else []
+    lines += ["event times: times without a zone are UTC"] if plan.queries[0].window.time else []
     options = "".join(f", {name}={value:g}" for name, value in plan.options.items())
     lines += [f"algorithm: {plan.algorithm.name}{options}, because {plan.reason}"]
     answers = dict.fromkeys("exact" if plan.algorithm.exact else plan.algorithm.bound(query) for query in plan.queries)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from skyband import scoring
-from skyband.expressions import Expression, call, find_column
+from skyband.expressions import Expression, call, columns_read, find_column
 from skyband.expressions.values import floats
 
 Floats = NDArray[np.float64]
@@ -77,12 +77,26 @@ class Fitted:
         values += [Value(name, part) for name in wide for part in ("high", "low")]
         values += [Value(name, "known") for name in self.known]
         self.values = tuple(values)
+        self._read: list[str] | None = None  # the numbers that a Python function looks at, once it is known
         self.required = np.array([value.part == "number" and value.column in ranks for value in values], bool)
 
     def numbers(self, table: pa.Table) -> Floats:
         """The values of each row."""
         columns = [_value(table.column(value.column), value.part) for value in self.values]
         return np.stack(columns, axis=1) if columns else np.empty((table.num_rows, 0))
+
+    def lacking(self, table: pa.Table, numbers: Floats) -> NDArray[np.bool_]:
+        """For each row whether a number is missing that the score uses; ``numbers`` are the values of the rows."""
+        source = self.score.source
+        if isinstance(source, Expression):
+            return np.asarray(np.isnan(numbers[:, self.required]).any(axis=1))
+        lacking = np.zeros(table.num_rows, bool)
+        if self._read is None and table.num_rows:
+            first = table.slice(0, 1)
+            self._read = [name for name in columns_read(source, first, first) if name in self.plain]
+        for name in self._read or ():
+            lacking |= np.isnan(_value(table.column(name), "number"))
+        return lacking
 
     def evaluate(self, a: pa.Table, b: pa.Table) -> tuple[Floats, NDArray[np.bool_]]:
         """The goodness of each pair of rows (NaN: none), and whether ``where`` holds; a function sees only those."""
@@ -227,7 +241,8 @@ def _is_wide(kind: pa.DataType | None) -> bool:
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or _is_time(kind))
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return bool(number or pa.types.is_null(kind) or _is_time(kind))  # nothing but NULL may turn out to be numbers
 
 
 def _microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -31,7 +31,8 @@ class TopKPairs(Query):
         order_by: an SQL expression over the columns of both objects, ``a.`` and ``b.``, ending in ``ASC`` (the
             default) or ``DESC``; or a function of two mappings from column name to array that returns an array of
             scores, or the pair ``(function, "DESC")``. Two objects whose score is NULL or NaN are no pair: so it is
-            with a division by zero. A row with NULL or NaN in a number that an SQL expression uses is invalid.
+            with a division by zero. A row with NULL or NaN in a number or time that the score uses is invalid; which
+            ones a function uses is found out by calling it with the first row, as both objects of a pair.
         window: see :func:`skyband.last`. A pair is in a window if both objects are.
         where: an SQL condition over both objects, such as ``"a.id < b.id AND a.seller <> b.seller"``.
         same: columns in which the two objects must agree (the pair is *homochromatic*); NULL is a value like others.
@@ -115,8 +116,11 @@ class PairMeasure(Measure):
     def evaluate(self, table: pa.Table) -> Measured:
         fitted = self.terms.fit(table.schema)
         values = fitted.numbers(table)
-        invalid = np.isnan(values[:, fitted.required]).any(axis=1)
-        return Measured(np.where(invalid, np.nan, 0.0), values)
+        return Measured(np.where(fitted.lacking(table, values), np.nan, 0.0), values)
+
+    def form(self, schema: pa.Schema) -> object:
+        fitted = self.terms.fit(schema)
+        return fitted.values, fitted.colours
 
     def needs(self, names: Sequence[str]) -> tuple[str, ...]:
         return self.terms.needs(names)
