@@ -188,6 +188,7 @@ def test_a_function_that_fails_half_way_leaves_everything_as_it_was(family):
     assert monitor.flush().equals(fresh.flush())
 
 
+@pytest.mark.filterwarnings("ignore::skyband.DataWarning")  # most rows are broken
 def test_scores_by_function_are_those_of_the_expression():
     table = streams.make("broken")
     answers = []

@@ -2,6 +2,7 @@
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,12 @@ def call(function: Callable[..., ArrayLike], *tables: pa.Table | pa.RecordBatch)
 
 
 def columns_read(function: Callable[..., ArrayLike], *tables: pa.Table) -> list[str]:
-    """The columns that a function looks at; wants rows, since it is found out by calling it."""
+    """The columns that a function looks at; wants rows, since it is found out by calling it.
+
+    What comes of the call is of no interest, not even a failure: these may be rows that it would never be given.
+    """
     arguments = [Columns(table) for table in tables]
-    with np.errstate(all="ignore"):  # nobody sees the scores
+    with np.errstate(all="ignore"), suppress(QueryError):
         _called(function, arguments, tables[0].num_rows)
     return [name for name in tables[0].schema.names if any(name in columns.arrays for columns in arguments)]
 
