@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from typer.testing import CliRunner
 
 import skyband as sb
 from skyband import datasets
-from skyband.cli import app
+from skyband.cli.app import app
 from skyband.dashboard import Board, as_table, in_order, line, rankings
 from skyband.datasets.replay import DISORDER, Replay, pieces
 
@@ -65,6 +67,7 @@ def test_help_has_examples(command: str) -> None:
     code, out, _ = skyband(command, "--help")
     assert code == 0
     assert re.search(rf"Examples[\s\S]*skyband {command}", out)
+    assert command == "demo" or "empty field is NULL" in " ".join(out.split())
     assert all(len(row) <= 80 for row in out.splitlines())
 
 
@@ -82,13 +85,13 @@ def test_version() -> None:
 
 def test_starts_without_spark() -> None:
     """Neither the program nor ``top`` touches Spark."""
-    code = "import sys; from skyband.cli import app; print('pyspark' in sys.modules)"
+    code = "import sys; from skyband.cli.app import app; print('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 def test_without_pyspark(trades: Path) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        code = f"import sys; sys.modules['pyspark'] = None; from skyband.cli import app; app({list(arguments)!r})"
+        code = f"import sys; sys.modules['pyspark'] = None; from skyband.cli.app import app; app({list(arguments)!r})"
         return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
     assert run("top", f"{trades}/parts", "--order-by", VALUE).returncode == 0
@@ -106,20 +109,25 @@ def test_without_pyspark(trades: Path) -> None:
     ("arguments", "sentence"),
     [
         (["--order-by", "prise"], "did you mean 'price'?"),
-        (["--order-by", "price +"], "order_by='price +'"),
+        (["--order-by", "price +"], "--order-by 'price +' is not an SQL expression"),
         ([], "with either --order-by or --nearest-to"),
         (["--order-by", "price", "--nearest-to", "price=1"], "with either --order-by or --nearest-to"),
         (["--nearest-to", "price"], "must give a number to each column"),
-        (["--nearest-to", "price=1", "--metric", "straight"], "metric='straight'"),
-        (["--order-by", "price", "--k", "0"], "k=0 must be a whole number, at least 1"),
+        (["--nearest-to", "price=1", "--metric", "straight"], "--metric 'straight' is unknown"),
+        (["--order-by", "price", "--k", "0"], "-k 0 must be a whole number, at least 1"),
         (["--order-by", "price", "--every", "5"], "say how far it reaches with --last"),
-        (["--order-by", "price", "--last", "1 fortnight"], "is not a duration"),
-        (["--order-by", "price", "--last", "10", "--every", "20"], "exceeds the extent"),
-        (["--order-by", "price", "--last", "1 minute", "--on", "symbol"], "is not a time; write times as"),
-        (["--order-by", "price", "--algorithm", "quick"], "quick"),
+        (["--order-by", "price", "--last", "1 fortnight"], "--last '1 fortnight' is not a duration"),
+        (["--order-by", "price", "--last", "10", "--every", "20"], "--every 20 exceeds the extent"),
+        (["--order-by", "price", "--last", "1 minute", "--on", "symbol"], "or name the column that has them with --on"),
+        (["--order-by", "price", "--algorithm", "quick"], "--algorithm 'quick' is unknown"),
         (["--order-by", "price", "--partition-by", "city"], "city"),
         (["--order-by", "price", "--to", "paper"], "--to 'paper' is unknown"),
-        (["--order-by", "price", "--to", "csv:/nowhere/a.csv"], "/nowhere/a.csv"),
+        (["--order-by", "price", "--to", "csv:/nowhere/a.csv"], "there is no directory /nowhere; make it first"),
+        (["--order-by", "price", "--late", "3", "--last", "5"], "--late 3 has no meaning for a count window"),
+        (["--order-by", "price", "--error", "2"], "--error 2.0 must be a number from 0"),
+        (["--nearest-to", "price=1", "--weights", "volume=2"], "--weights: 'volume' is no column of"),
+        (["--order-by", "price", "--delimiter", "::"], "--delimiter '::' must be one ASCII character"),
+        (["--order-by", "price", "--name", "a", "--where", "k=0 AND"], "--where 'k=0 AND'"),
     ],
 )
 def test_errors(arguments: list[str], sentence: str, trades: Path) -> None:
@@ -221,6 +229,213 @@ def test_pipe_that_ends_early(trades: Path) -> None:
         running.stdout.readline()
         running.stdout.close()
         assert b"Traceback" not in running.stderr.read()
+
+
+def test_counts_are_told_while_it_runs(trades: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no terminal, in lines of their own."""
+    from skyband.cli import terminal
+
+    monkeypatch.setattr(terminal, "_SAY", 0.0)
+    broken = "price * nullif(volume, 100) DESC"
+    _, _, err = skyband("top", f"{trades}/parts", "--order-by", broken, "--last", "1 minute", "--every", "1 minute")
+    lines = err.splitlines()
+    assert re.fullmatch(r"2,000 rows, 0 late, [1-9]\d* invalid", lines[1]), lines
+    assert re.fullmatch(r"5,000 rows, 0 late, [1-9][\d,]* invalid", lines[-2])
+    assert lines[-1] == "Rows without a score or an event time are invalid, and left out."
+
+
+# --- what is read -----------------------------------------------------------------------------------------------------
+
+LARGEST = ["-k", "2", "--order-by", VALUE, "--select", "id"]
+
+
+def answered(*files: str) -> str:
+    code, out, err = skyband("top", *files, *LARGEST)
+    assert code == 0, err
+    return out
+
+
+def test_globs_and_several_files(trades: Path) -> None:
+    whole = answered(f"{trades}/parts")
+    assert answered(f"{trades}/parts/*.parquet") == answered(f"{trades}/**/?.parquet") == whole
+    assert answered(f"{trades}/parts/1.parquet", f"{trades}/parts/0.parquet") == whole
+    assert answered(f"csv:{trades}/*.csv") == whole
+    assert "there is nothing at" in refused("top", f"{trades}/*.none", *LARGEST)
+    assert "of several kinds (csv, parquet)" in refused("top", f"{trades}/parts", f"{trades}/trades.csv", *LARGEST)
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+@pytest.mark.parametrize("file", ["trades.csv", "trades.jsonl", "parts/0.parquet"])
+@pytest.mark.parametrize("piped", [True, False])
+def test_standard_input(name: str, file: str, piped: bool, trades: Path) -> None:
+    program = [sys.executable, "-m", "skyband.cli", "top", name, *LARGEST]
+    with open(trades / file, "rb") as rows:
+        given = {"input": rows.read()} if piped else {"stdin": rows}
+        done = subprocess.run(program, capture_output=True, **given)  # type: ignore[call-overload]
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode() == answered(f"{trades}/{file}")
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin", "csv:-"])
+def test_empty_standard_input(name: str) -> None:
+    program = [sys.executable, "-m", "skyband.cli", "top", name, *LARGEST]
+    done = subprocess.run(program, input=b"", capture_output=True)
+    assert done.returncode == 2 and done.stderr.decode() == (
+        "skyband: standard input is empty: give it rows, as skyband top - < trades.csv does, or name a file\n"
+    )
+
+
+def test_delimiters(tmp_path: Path) -> None:
+    for name, sign in (("tab", "\t"), (r"\t", "\t"), (";", ";")):
+        (tmp_path / "a.csv").write_text(f"x{sign}y\n1{sign}a,b\n")
+        code, out, _ = skyband("top", f"{tmp_path}/a.csv", "--order-by", "x", "--delimiter", name)
+        assert (code, out) == (0, "rank\tscore\tx\ty\n1\t1.0\t1\ta,b\n")
+    (tmp_path / "a.json").write_text('{"x": 1}\n')
+    assert "--delimiter is for CSV" in refused("top", f"{tmp_path}/a.json", "--order-by", "x", "--delimiter", ";")
+
+
+def test_parts_in_directories(trades: Path, tmp_path: Path) -> None:
+    for kind in ("csv", "parquet"):
+        for day in (1, 2):
+            place = tmp_path / kind / f"day={day}"
+            place.mkdir(parents=True)
+            table = pa.table({"x": [day, day + 10]})
+            (csv.write_csv if kind == "csv" else parquet.write_table)(table, place / f"a.{kind}")
+        code, out, _ = skyband("top", f"{tmp_path}/{kind}", "--order-by", "x DESC", "-k", "2", "--partition-by", "day")
+        assert (code, out) == (0, "day\trank\tscore\tx\n1\t1\t11.0\t11\n1\t2\t1.0\t1\n2\t1\t12.0\t12\n2\t2\t2.0\t2\n")
+
+
+# --- what is written --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("overwrite", [[], ["--overwrite"]])
+@pytest.mark.parametrize(
+    ("source", "to"),
+    [
+        ("{0}/a.csv", "csv:{0}/a.csv"),
+        ("{0}/a.csv", "{0}/a.csv"),
+        ("{0}/a.csv", "{0}/../in/./a.csv"),
+        ("{0}/a.csv", "csv:{0}/link"),
+        ("{0}/a.csv", "csv:{0}/hard"),
+        ("csv:{0}/link", "{0}/a.csv"),
+        ("{0}/a.csv", "{0}/../directory/a.csv"),
+        ("{0}", "{0}/a.csv"),
+        ("{0}", "{0}/new.csv"),
+        ("{0}", "{0}/../directory/new.csv"),
+        ("{0}/*.csv", "{0}/a.csv"),
+        ("{0}/?.csv", "{0}/b.csv"),
+        ("{0}/../directory/?.csv", "{0}/b.csv"),
+        ("in/a.csv", "{0}/a.csv"),
+    ],
+)
+def test_what_is_read_is_not_written(
+    source: str, to: str, overwrite: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = tmp_path / "in"
+    place.mkdir()
+    (tmp_path / "directory").symlink_to(place)
+    (place / "a.csv").write_text("x\n1\n")
+    (place / "link").symlink_to("a.csv")
+    (place / "hard").hardlink_to(place / "a.csv")
+    sentence = refused("top", source.format(place), "--order-by", "x", "--to", to.format(place), *overwrite)
+    assert "is among what is read" in sentence
+    assert sorted(path.name for path in place.iterdir()) == ["a.csv", "hard", "link"]
+    assert (place / "a.csv").read_text() == "x\n1\n"
+
+
+def test_standard_input_is_not_written(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    with open(tmp_path / "a.csv") as rows:
+        program = [sys.executable, "-m", "skyband.cli", "top", "-", "--order-by", "x", "--overwrite"]
+        done = subprocess.run([*program, "--to", f"{tmp_path}/a.csv"], stdin=rows, capture_output=True, text=True)
+    assert done.returncode == 2 and "is among what is read (-)" in done.stderr
+    assert (tmp_path / "a.csv").read_text() == "x\n1\n"
+
+
+def test_a_file_is_replaced_only_if_told_to(trades: Path, tmp_path: Path) -> None:
+    place = tmp_path / "a.csv"
+    program = ["top", f"{trades}/parts", *LARGEST, "--to", str(place)]
+    assert skyband(*program)[0] == 0
+    first = place.read_bytes()
+    assert "exists; name another file, or replace it with --overwrite" in refused(*program)
+    place.write_text("mine")
+    (tmp_path / "link.csv").symlink_to(place)
+    assert skyband(*program[:-1], f"{tmp_path}/link.csv", "--overwrite")[0] == 0
+    assert place.read_bytes() == first and (tmp_path / "link.csv").is_symlink()
+    assert "is a directory; name a file" in refused(*program[:-1], f"csv:{tmp_path}", "--overwrite")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "link.csv"]
+
+
+@pytest.mark.parametrize(("name", "kind"), [("a.csv", "csv"), ("a.parquet", "parquet"), ("a.jsonl", "json")])
+def test_the_suffix_tells_the_format(name: str, kind: str, trades: Path, tmp_path: Path) -> None:
+    for to in (name, f"{kind}:{name}.other"):
+        where = to.replace("a.", f"{tmp_path}/a.", 1) if ":" not in to else to.replace("a.", f"{tmp_path}/a.", 1)
+        assert skyband("top", f"{trades}/parts", *LARGEST, "--to", where)[0] == 0
+    assert (tmp_path / name).read_bytes() == (tmp_path / f"{name}.other").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_a_failure_leaves_what_was_there(kind: str, tmp_path: Path) -> None:
+    """The last row of the input is broken: rows have been written by then, but not into the file."""
+    (tmp_path / "bad.csv").write_text("x\n" + "1\n" * 1_000_000 + '"2\n')
+    place = tmp_path / "answer"
+    place.write_text("mine")
+    program = ["top", f"{tmp_path}/bad.csv", "--order-by", "x", "--last", "10", "--every", "10"]
+    code, _, err = skyband(*program, "--to", f"{kind}:{place}", "--overwrite")
+    assert (code, place.read_text()) == (2, "mine"), err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["answer", "bad.csv"]
+
+
+def test_devices_are_written_as_they_are(trades: Path) -> None:
+    program = [sys.executable, "-m", "skyband.cli", "top", f"{trades}/parts", *LARGEST, "--to", "csv:/dev/stdout"]
+    done = subprocess.run(program, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[0] == '"rank","score","id"'
+
+
+# --- Ctrl-C -----------------------------------------------------------------------------------------------------------
+
+
+def interrupted(moment: str, *arguments: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """The program, with a Ctrl-C at the moment when it imports a module."""
+    (tmp_path / "sitecustomize.py").write_text(f"""
+import os, signal, sys
+
+def hook(event, arguments):
+    if event == "import" and arguments[0] == {moment!r}:
+        os.kill(os.getpid(), signal.SIGINT)
+
+sys.addaudithook(hook)
+""")
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    program = [sys.executable, "-m", "skyband.cli", *arguments]
+    return subprocess.run(program, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("moment", ["skyband.cli.app", "typer", "numba", "pyarrow", "skyband.kernels.jit", "sqlglot"])
+def test_ctrl_c_while_importing(moment: str, trades: Path, tmp_path: Path) -> None:
+    done = interrupted(moment, "top", f"{trades}/trades.csv", *LARGEST, tmp_path=tmp_path)
+    assert (done.returncode, done.stderr, done.stdout) == (130, "skyband: interrupted\n", "")
+
+
+def test_ctrl_c_while_writing(tmp_path: Path) -> None:
+    """Nothing is left behind, neither of the answer nor of the copy of standard input."""
+    (tmp_path / "copies").mkdir()
+    program = [sys.executable, "-m", "skyband.cli", "top", "-", "--order-by", "x", "--last", "1000", "--every", "10",
+               "--to", f"{tmp_path}/answer.csv"]  # fmt: skip
+    environment = {**os.environ, "TMPDIR": f"{tmp_path}/copies"}
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as running:
+        assert running.stdin is not None and running.stderr is not None
+        running.stdin.write(b"x\n" + b"".join(b"%d\n" % (i * 7919 % 10007) for i in range(2_000_000)))
+        running.stdin.close()
+        deadline = time.monotonic() + 120
+        while not any(f.stat().st_size for f in tmp_path.glob(".answer.*")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        running.send_signal(signal.SIGINT)
+        errors = running.stderr.read().decode()
+        assert running.wait(60) == 130
+    assert errors.splitlines()[-1] == "skyband: interrupted" and "Traceback" not in errors
+    assert [path.name for path in tmp_path.rglob("*")] == ["copies"]
 
 
 # --- the replayed stream ----------------------------------------------------------------------------------------------

@@ -1,24 +1,41 @@
 """skyband: continuous top-k queries over sliding windows, exact, in Python and on Spark.
 
 Put a query (:class:`TopK`, :class:`Nearest`, :class:`TopKPairs`, …) to a stream with :class:`Monitor` in this process,
-or with ``skyband.spark.run`` on Spark, which is imported only when it is touched.
+or with ``skyband.spark.run`` on Spark. What a name needs (Numba, Arrow, Spark) is imported when it is touched.
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skyband.errors import DataWarning, QueryError, SkybandError, StateError
-from skyband.monitor import Monitor, Stats
-from skyband.plan import explain
-from skyband.queries import Nearest, TopK, TopKDominating, TopKIncomplete, TopKPairs
-from skyband.windows import Window, last
+
+if TYPE_CHECKING:
+    from skyband.monitor import Monitor, Stats
+    from skyband.plan import explain
+    from skyband.queries import Nearest, TopK, TopKDominating, TopKIncomplete, TopKPairs
+    from skyband.windows import Window, last
 
 __all__ = ["DataWarning", "Monitor", "Nearest", "QueryError", "SkybandError", "StateError", "Stats", "TopK",
            "TopKDominating", "TopKIncomplete", "TopKPairs", "Window", "explain", "last"]  # fmt: skip
 __version__ = "0.1.0"
 
+_HOMES = {
+    "monitor": ("Monitor", "Stats"),
+    "plan": ("explain",),
+    "queries": ("Nearest", "TopK", "TopKDominating", "TopKIncomplete", "TopKPairs"),
+    "windows": ("Window", "last"),
+}
+
 
 def __getattr__(name: str) -> Any:
     if name == "spark":
         return importlib.import_module("skyband.spark")
+    for module, names in _HOMES.items():
+        if name in names:
+            globals()[name] = found = getattr(importlib.import_module(f"skyband.{module}"), name)
+            return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -18,7 +18,7 @@ from rich.markup import escape
 from typer import Option
 
 from skyband.cli.run import Master
-from skyband.cli.stream import LOOK, finish, spark_session, summary
+from skyband.cli.stream import LOOK, Verbose, finish, spark_session, summary
 from skyband.cli.terminal import err, out, step, stop_signal
 from skyband.errors import SkybandError
 
@@ -53,6 +53,7 @@ def demo(
         Path | None, Option("--out", help="Where trades and rankings are left; a temporary directory by default.")
     ] = None,
     master: Master = "local[*]",
+    verbose: Verbose = False,
 ) -> None:
     """Watch the ten largest trades of the last ten minutes change, on Spark.
 
@@ -81,7 +82,7 @@ def demo(
         f"[bold]The 10 largest trades of the last 10 minutes[/], for {seconds:g} seconds: {rate:,} trades a second, "
         f"and event time runs {SPEED} times faster than the clock."
     )
-    with spark_session(ctx, master, query) as spark:
+    with spark_session(ctx, master, query, verbose) as spark:
         with step(err, "Making the first trades"):
             replay.write()
         with step(err, "Compiling", "about a minute the very first time"):

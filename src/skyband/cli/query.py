@@ -42,6 +42,10 @@ WhichTies = Annotated[Ties, _option("Of equal scores the newest, or all.")]
 Error = Annotated[float, _option("Above 0, the answer may be wrong with about this probability.")]
 Algorithm = Annotated[str, _option("The name of an algorithm; --explain tells which one is taken.")]
 Name = Annotated[str | None, _option("What the query is called.")]
+# Of files, not of the query; for the commands that have any.
+Overwrite = Annotated[bool, Option("--overwrite", help="Replace what --to names, if it is there.")]
+Delimiter = Annotated[str | None, Option(metavar="CHARACTER", help="What separates the fields of CSV that is read: "
+                                         "a comma by default; tab is one.")]  # fmt: skip
 
 
 def _query(

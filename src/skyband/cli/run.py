@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Option
 
-from skyband.cli.query import explained, is_everything, takes_query
-from skyband.cli.stream import follow, spark_session, summary
-from skyband.cli.terminal import Answers, err, out, stop_signal
+from skyband.cli import interrupt
+from skyband.cli.query import Delimiter, Overwrite, explained, is_everything, takes_query
+from skyband.cli.stream import Verbose, follow, spark_session, summary
+from skyband.cli.terminal import Answers, err, left_out, out, stop_signal
 from skyband.errors import QueryError, SkybandError
 
 if TYPE_CHECKING:
@@ -45,10 +46,21 @@ skyband run --from parquet:demo/trades --to memory: --once \\
   --checkpoint demo/state -k 5 --order-by "price * volume DESC" \\
   --last "10 minutes" --every "1 minute"
 
+[dim]# the answer as CSV, from the beginning again each time[/]
+
+skyband run --from parquet:demo/trades --to csv:demo/csv --overwrite \\
+  --once -k 5 --order-by "price * volume DESC" --last "10 minutes" \\
+  --every "1 minute"
+
 [dim]# what would be done, and why[/]
 
 skyband run --from rate: --explain --on timestamp --last "1 minute" \\
   --every "1 second" --order-by "value % 1000 DESC"
+"""
+
+CSV = """[bold]CSV[/] is read by the rules of [bold]skyband top[/]: the first row names the columns; an empty field is NULL;
+types are those that all values fit; a broken row ends the stream, with its file
+and row. The page docs/spark.md has all of it.
 """
 
 
@@ -63,7 +75,8 @@ class Emit(StrEnum):
 Source = Annotated[str, Option("--from", metavar="SOURCE", help="parquet:PATH, csv:PATH or json:PATH (a directory, "
                                "file or glob), rate:, rate:ROWS a second, or socket:HOST:PORT.")]  # fmt: skip
 To = Annotated[
-    str, Option(metavar="SINK", help="console, memory: (shown when the stream ends), parquet:PATH or json:PATH.")
+    str, Option(metavar="SINK", help="console, memory: (shown when the stream ends), or a directory: parquet:PATH, "
+                       "csv:PATH or json:PATH. One that has files is refused, unless --checkpoint goes on with it.")
 ]
 Checkpoint = Annotated[str | None, Option(metavar="DIR", help="A directory to go on from after a stop; "
                                           "PATH/_checkpoint by default if the answer goes to files.")]  # fmt: skip
@@ -98,12 +111,17 @@ def run(
     emit: Wanted = Emit.final,
     max_files_per_trigger: Files = None,
     master: Master = "local[*]",
+    overwrite: Overwrite = False,
+    delimiter: Delimiter = None,
+    verbose: Verbose = False,
     explain: Explain = False,
 ) -> None:
     """Put a query to a stream, on Spark.
 
     The answer has a row for each rank of each window. Where it does not go
-    to a terminal, its values are separated by tabs.
+    to a terminal, its values are separated by tabs. In files, it goes on
+    where it stopped; --overwrite begins anew, and removes the old answer
+    and its checkpoint.
     """
     from skyband.windows import duration
 
@@ -114,11 +132,16 @@ def run(
         raise QueryError('a stream needs a window: say how far it reaches with --last, such as "10 minutes" or 1000')
     if trigger is not None:
         duration(trigger, "trigger")
+    from skyband.cli import places
+    from skyband.cli.files import separator
     from skyband.spark import run as put
     from skyband.spark import sources
     from skyband.spark.watch import Watch
 
     place, sink = sources.source(source), sources.sink(to)
+    if delimiter is not None and place.kind != "csv":
+        raise SkybandError(f"--delimiter is for CSV, not for {place.kind}")
+    places.check(place, sink, checkpoint, overwrite)
     coming: SimpleQueue[pa.Table] = SimpleQueue()
     answers = Answers(query, at_end=sink.kind == "memory")
 
@@ -129,9 +152,12 @@ def run(
         except Empty:
             pass
 
-    with spark_session(ctx, master, query) as spark:
-        answer = put(sources.read(spark, place, query, max_files_per_trigger), query, emit.value)
+    with spark_session(ctx, master, query, verbose) as spark:
+        rows = sources.read(spark, place, query, max_files_per_trigger, separator(delimiter))
+        answer = put(rows, query, emit.value)
         mode: Literal["append", "update"] = "update" if emit is Emit.latest else "append"
+        if overwrite:
+            places.clear(sink, checkpoint)
         began = monotonic()
         stream = sources.start(answer, sink, lambda _, rows: coming.put(rows), mode, checkpoint, trigger, once)
         watch = Watch(stream)
@@ -142,6 +168,6 @@ def run(
                 raise SkybandError(f"the stream from {source} ended: {error}") from error
         took = monotonic() - began
     answers.end()
-    err.print(summary(watch.progress, took))
-    if watch.progress.late:
-        err.print("Rows that come later than --late allows are left out.", style="dim")
+    err.print(("interrupted: " if interrupt.heard() else "") + summary(watch.progress, took))
+    if not interrupt.heard():
+        left_out(watch.progress.late, watch.progress.invalid)

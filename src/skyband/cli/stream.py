@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.live import Live
 from rich.markup import escape
-from rich.spinner import Spinner
 
-from skyband.cli.terminal import err, out, step
+from skyband.cli import interrupt
+from skyband.cli.terminal import err, line, step
 from skyband.errors import SkybandError
 
 if TYPE_CHECKING:
@@ -23,21 +22,23 @@ if TYPE_CHECKING:
     from skyband.queries import Query
     from skyband.spark.watch import Progress, Watch
 
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show what Spark and its workers say.")]
+
 LOOK = 0.25  # seconds between two looks at a stream
-_SAY = 10.0  # seconds between two lines about it where there is no terminal
 _NONE_YET = "No rows yet (the first run compiles, which may take a minute)"
 
 
 @contextmanager
-def spark_session(ctx: typer.Context, master: str, query: "Query") -> "Iterator[SparkSession]":
-    """Spark for one query, with its messages in a file that is kept, and named, only if something goes wrong."""
+def spark_session(ctx: typer.Context, master: str, query: "Query", verbose: bool) -> "Iterator[SparkSession]":
+    """Spark for one query; what it says goes to standard error if wanted, or else to a file that is kept, and named, only
+    if something goes wrong."""
     from skyband.spark.quiet import quiet_session
     from skyband.spark.session import session
 
     app = f"skyband {ctx.info_name}"
     one_place = query.family == "objects" and not query.partition_by
     conf = {"spark.sql.shuffle.partitions": 1} if one_place else {}  # any other task would start for nothing
-    if ctx.find_root().params["debug"]:
+    if verbose or ctx.find_root().params["debug"]:
         with step(err, "Starting Spark", "a few seconds"):
             spark = session(app, master, **conf)
         try:
@@ -45,34 +46,37 @@ def spark_session(ctx: typer.Context, master: str, query: "Query") -> "Iterator[
         finally:
             spark.stop()
         return
-    handle, name = tempfile.mkstemp(prefix="skyband-", suffix=".log")
-    os.close(handle)
-    log = Path(name)
-    try:
+    with _log() as log:
         with step(err, "Starting Spark", "a few seconds"):
             spark = quiet_session(app, master, log, **conf)
         try:
             yield spark
         finally:
             spark.stop()
-    except Exception as error:
-        found_here = isinstance(error, SkybandError) and error.__cause__ is None  # by a check, not by Spark
-        if found_here or isinstance(error, BrokenPipeError):  # or nobody reads the answer any more
-            log.unlink()
-        else:
-            err.print(f"[dim]Spark's own messages are in {escape(name)}[/]")
-        raise
-    except BaseException:
-        log.unlink()
-        raise
-    log.unlink()
+
+
+@contextmanager
+def _log() -> Iterator[Path]:
+    """A file for Spark's messages; it stays if Spark has failed, rather than a check of ours or the user's patience."""
+    handle, name = tempfile.mkstemp(prefix="skyband-", suffix=".log")
+    os.close(handle)
+    log, kept = Path(name), False
+    with interrupt.undoing(lambda: None if kept else log.unlink()):
+        try:
+            yield log
+        except Exception as error:
+            found_here = isinstance(error, SkybandError) and error.__cause__ is None  # by a check, not by Spark
+            kept = not found_here and not isinstance(error, BrokenPipeError) and not interrupt.heard()
+            if kept:
+                err.print(f"[dim]Spark's own messages are in {escape(name)}[/]")
+            raise
 
 
 def follow(watch: "Watch", stop: threading.Event, each: Callable[[], None]) -> None:
     """Say how a stream fares until it ends, or until it is told to; calls ``each`` at every look."""
     from skyband.dashboard import status
 
-    with _line() as say:
+    with line("waiting for rows") as say:
         while watch.running and not stop.wait(LOOK):
             each()
             progress = watch.poll()
@@ -82,10 +86,7 @@ def follow(watch: "Watch", stop: threading.Event, each: Callable[[], None]) -> N
 
 
 def finish(watch: "Watch", stop: threading.Event) -> None:
-    """End a stream, and take in its last reports; a failure is raised unless the user was ending it anyway.
-
-    Ctrl-C reaches the Python workers too, which may fail before the stream has been told to stop.
-    """
+    """End a stream, and take in its last reports; a failure is raised unless the user was ending it anyway."""
     watch.query.stop()
     watch.poll()
     if not stop.is_set():
@@ -101,28 +102,3 @@ def summary(progress: "Progress", seconds: float) -> str:
         f"{progress.seen:,} rows in {seconds:.1f} s ({rate:,.0f} rows/s), {progress.late:,} late, "
         f"{progress.invalid:,} invalid; state {size(progress.bytes)} for {progress.candidates:,} rows"
     )
-
-
-@contextmanager
-def _line() -> Iterator[Callable[[str], None]]:
-    """A line that is always the newest one: on the terminal, or now and then where errors go."""
-    if not err.is_terminal:
-        yield _now_and_then()
-        return
-    # One console must do both where rows are shown on the same terminal, or the line would be left between them.
-    console = out if out.is_terminal else err
-    spinner = Spinner("dots", "waiting for rows")
-    with Live(spinner, console=console, transient=True, redirect_stdout=out.is_terminal, refresh_per_second=8):
-        yield lambda text: spinner.update(text=text)
-
-
-def _now_and_then() -> Callable[[str], None]:
-    due = monotonic() + _SAY
-
-    def say(text: str) -> None:
-        nonlocal due
-        if monotonic() >= due:
-            err.print(text)
-            due += _SAY
-
-    return say

@@ -2,12 +2,16 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+
+from skyband.cli import interrupt
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,6 +20,8 @@ if TYPE_CHECKING:
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+
+_SAY = 10.0  # seconds between two lines about how things are where there is no terminal
 
 
 @contextmanager
@@ -34,20 +40,47 @@ def step(console: Console, text: str, hint: str = "") -> Iterator[None]:
 
 @contextmanager
 def stop_signal() -> Iterator[threading.Event]:
-    """An event that Ctrl-C, or a request to terminate, sets; a second one interrupts at once."""
+    """An event that Ctrl-C, or a request to terminate, sets; a second Ctrl-C ends the program at once."""
     stop = threading.Event()
-
-    def heard(number: int, frame: Any) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = signal.signal(signal.SIGTERM, lambda *_: stop.set())
     try:
-        yield stop
+        with interrupt.asking(stop):
+            yield stop
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def line(first: str) -> Iterator[Callable[[str], None]]:
+    """Says how things are: in a line that is always the newest one on the terminal, or now and then where errors go."""
+    if not err.is_terminal:
+        yield _now_and_then()
+        return
+    # One console must do both where rows are shown on the same terminal, or the line would be left between them.
+    console = out if out.is_terminal else err
+    spinner = Spinner("dots", first)
+    with Live(spinner, console=console, transient=True, redirect_stdout=out.is_terminal, refresh_per_second=8):
+        yield lambda text: spinner.update(text=text)
+
+
+def _now_and_then() -> Callable[[str], None]:
+    due = monotonic() + _SAY
+
+    def say(text: str) -> None:
+        nonlocal due
+        if monotonic() >= due:
+            err.print(text)
+            due += _SAY
+
+    return say
+
+
+def left_out(late: int, invalid: int) -> None:
+    """Why rows were left out, if any were."""
+    if late:
+        err.print("Rows that come later than --late allows are left out.", style="dim")
+    if invalid:
+        err.print("Rows without a score or an event time are invalid, and left out.", style="dim")
 
 
 class Answers:

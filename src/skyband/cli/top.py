@@ -1,20 +1,17 @@
-"""``skyband top``: a query put to a file, in this process."""
+"""``skyband top``: a query put to files, in this process."""
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from skyband.cli.query import explained, is_everything, takes_query
-from skyband.cli.terminal import Answers, err, out
-from skyband.errors import SkybandError
+from skyband.cli.query import Delimiter, Overwrite, explained, is_everything, takes_query
+from skyband.cli.terminal import Answers, err, left_out, line, out
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from skyband.cli.output import Target, Write
+    from skyband.monitor import Stats
     from skyband.queries import Query
 
 EXAMPLES = """[bold]Examples[/] (the trades are those that [bold]skyband demo --out demo[/] leaves)
@@ -23,144 +20,82 @@ EXAMPLES = """[bold]Examples[/] (the trades are those that [bold]skyband demo --
 
 skyband top demo/trades -k 5 --order-by "price * volume DESC"
 
-[dim]# the largest of each symbol[/]
+[dim]# the largest of each symbol, of some of the files[/]
 
-skyband top demo/trades -k 1 --order-by "price * volume DESC" \\
+skyband top "demo/trades/*0.parquet" -k 1 --order-by "price * volume DESC" \\
   --partition-by symbol --select "price, volume"
 
 [dim]# those of the last ten minutes, every minute, into a file[/]
 
 skyband top demo/trades -k 5 --order-by "price * volume DESC" \\
   --last "10 minutes" --every "1 minute" --late "2 seconds" \\
-  --to csv:demo/largest.csv
+  --to demo/largest.csv
+
+[dim]# the largest of those, from standard input; and replace a file[/]
+
+cat demo/largest.csv | skyband top - -k 3 --order-by "score DESC" \\
+  --select "symbol, price, volume" --to demo/largest.csv --overwrite
 """
 
-_KINDS = ("parquet", "csv", "json")
-_SUFFIXES = {f".{kind}": kind for kind in _KINDS} | {".jsonl": "json", ".ndjson": "json"}
-
-Write = Callable[["pa.Table"], None]
+CSV = """[bold]CSV[/] is read as by [bold]skyband run[/]: the first row names the columns; an empty field is NULL; types
+are those that all values fit; a row with another number of fields stops the
+program, which names file and row. The page docs/spark.md has all of it.
+"""
 
 
 @takes_query
 def top(
     query: "Query",
-    file: Annotated[str, Argument(help="Parquet, CSV or JSON lines, or a directory of them; csv:PATH if need be.")],
-    to: Annotated[str, Option(metavar="SINK", help="console, parquet:PATH, csv:PATH or json:PATH.")] = "console",
+    files: Annotated[list[str], Argument(metavar="FILE", help="Parquet, CSV or JSON lines: files, directories or "
+                     "globs; - for standard input; csv:PATH where the name does not tell.")],
+    to: Annotated[str, Option(metavar="SINK", help="console, or a file: its suffix tells the format, or csv:PATH.")
+                  ] = "console",
+    overwrite: Overwrite = False,
+    delimiter: Delimiter = None,
     explain: Annotated[bool, Option("--explain", help="Show what would be done, and why; then stop.")] = False,
-) -> None:
-    """Put a query to a file, without Spark.
+) -> None:  # fmt: skip
+    """Put a query to files, without Spark.
 
-    Without --last, the best rows of the whole file. With it, the rows are
-    taken for a stream, in their order.
+    Without --last, the best rows of all. With it, the rows are taken for a
+    stream, in their order. What is written appears when it is complete.
     """
-    from skyband.monitor import Monitor
-
     if explain:
         out.print(explained(query), markup=False, soft_wrap=True)
         return
+    from skyband.cli.files import batches, found
+    from skyband.cli.output import check, target
+    from skyband.monitor import Monitor
+
     monitor = Monitor(query)
-    batches = _read(*_found(file), query)
-    with _writer(to, query) as write:
-        with err.status("Reading (the first run compiles, which may take a minute) …") as status:
-            for batch in batches:
-                rows = monitor.push(batch)
-                status.update(f"{monitor.stats.seen:,} rows …")
-                if not is_everything(query):
-                    write(rows)
-        write(monitor.top() if is_everything(query) else monitor.flush())
-    stats = monitor.stats
-    err.print(f"{stats.seen:,} rows, {stats.late:,} late, {stats.invalid:,} invalid", style="dim")
-    if stats.late:
-        err.print("Rows that come later than --late allows are left out.", style="dim")
+    place = target(to)
+    with found(files) as groups:
+        if place is not None:
+            check(place, groups, overwrite)
+        with _writer(place, query) as write:
+            with line("Reading (the first run compiles, which may take a minute) …") as say:
+                for batch in batches(groups, query, delimiter):
+                    rows = monitor.push(batch)
+                    say(_counts(monitor.stats))
+                    if not is_everything(query):
+                        write(rows)
+            write(monitor.top() if is_everything(query) else monitor.flush())
+    err.print(_counts(monitor.stats), style="dim")
+    left_out(monitor.stats.late, monitor.stats.invalid)
 
 
-def _found(file: str) -> tuple[Path, str]:
-    """A path, and what is there."""
-    kind, _, rest = file.partition(":")
-    path = Path(rest if kind in _KINDS else file)
-    if not path.exists():
-        raise SkybandError(f"there is nothing at {path}")
-    if kind in _KINDS:
-        return path, kind
-    names = sorted(path.rglob("[!._]*.*")) if path.is_dir() else [path]
-    known = [_SUFFIXES[name.suffix] for name in names if name.suffix in _SUFFIXES]
-    if not known:
-        raise SkybandError(f"{path} does not tell what it holds: write parquet:{path}, csv:{path} or json:{path}")
-    return path, known[0]
-
-
-def _read(path: Path, kind: str, query: "Query") -> "Iterator[pa.Table]":
-    """The rows of a file, batch by batch, after an empty batch that shows the columns."""
-    import pyarrow as pa
-    from pyarrow import dataset
-
-    try:
-        rows = dataset.dataset(str(path), format=kind, partitioning="hive" if path.is_dir() else None)
-        yield _timed(rows.schema.empty_table(), query)
-        for batch in rows.to_batches():
-            yield _timed(pa.Table.from_batches([batch]), query)
-    except pa.ArrowException as error:
-        raise SkybandError(f"{path} cannot be read as {kind}: {error}") from error
-
-
-def _timed(table: "pa.Table", query: "Query") -> "pa.Table":
-    """The rows with their event time as a timestamp, if it is text."""
-    import pyarrow as pa
-
-    name = query.window.on
-    if not query.window.time or name not in table.column_names:
-        return table
-    column = table[name]
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        return table
-    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):  # times without a zone, and with one
-        try:
-            return table.set_column(table.column_names.index(name), name, column.cast(kind))
-        except pa.ArrowInvalid as error:
-            wrong = re.search(r"string: ('.*?')", str(error))
-    raise SkybandError(f"{name} = {wrong[1] if wrong else '?'} is not a time; write times as 2024-12-31 23:59:59.5, or "
-                       "name the column that has them with --on")  # fmt: skip
+def _counts(stats: "Stats") -> str:
+    return f"{stats.seen:,} rows, {stats.late:,} late, {stats.invalid:,} invalid"
 
 
 @contextmanager
-def _writer(to: str, query: "Query") -> Iterator[Write]:
+def _writer(place: "Target | None", query: "Query") -> "Iterator[Write]":
     """A function that takes the rows of the answer as they come."""
-    kind, _, rest = to.partition(":")
-    if to == "console":
-        answers = Answers(query, at_end=out.is_terminal)
-        yield answers.add
-        answers.end()
-    elif kind == "json" and rest:
-        with open(rest, "w", encoding="utf-8") as file:
-            yield lambda rows: file.writelines(_json_lines(rows))
-    elif kind in ("parquet", "csv") and rest:
-        with _columns_writer(kind, rest) as write:
+    if place is not None:
+        from skyband.cli.output import writer
+
+        with writer(place) as write:
             yield write
-    else:
-        raise SkybandError(f"--to {to!r} is unknown; it is console, parquet:PATH, csv:PATH or json:PATH")
-
-
-@contextmanager
-def _columns_writer(kind: str, path: str) -> Iterator[Write]:
-    from pyarrow import csv, parquet
-
-    make = parquet.ParquetWriter if kind == "parquet" else csv.CSVWriter
-    writer = None
-
-    def write(rows: "pa.Table") -> None:
-        nonlocal writer
-        writer = writer or make(path, rows.schema)
-        writer.write_table(rows)
-
-    try:
-        yield write
-    finally:
-        if writer is not None:
-            writer.close()
-
-
-def _json_lines(rows: "pa.Table") -> Iterator[str]:
-    import json
-
-    for row in rows.to_pylist():
-        yield json.dumps(row, default=str, ensure_ascii=False) + "\n"
+        return
+    answers = Answers(query, at_end=out.is_terminal)
+    yield answers.add
+    answers.end()

@@ -1,12 +1,16 @@
-"""How kernels are compiled, and kept on disk for the next process."""
+"""How kernels are compiled, kept on disk for the next process, and that it is said where it takes long."""
 
+import logging
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from time import monotonic
 from typing import Any, TypeVar, cast
 
 from numba import njit
+from numba.core import event
 from numba.core.caching import IndexDataCacheFile
 
 if sys.platform != "win32":
@@ -15,6 +19,10 @@ if sys.platform != "win32":
 F = TypeVar("F", bound=Callable[..., Any])
 _OUTER: dict[str, Any] = {"cache": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _INNER: dict[str, Any] = {**_OUTER, "no_cpython_wrapper": True}  # the code that unpacks Python's objects takes long
+
+_log = logging.getLogger("skyband")
+PATIENCE = 2.0  # seconds of compiling before it is said
+NOTICE = "compiling for this kind of query, which may take up to a minute; it is kept for the next time"
 
 
 def outer(function: F) -> F:
@@ -70,3 +78,49 @@ def _turn(directory: str) -> Iterator[None]:
         with suppress(OSError):  # some file systems have no locks either
             fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed
         yield
+
+
+class Notice(event.Listener):
+    """Says once that compiling takes long: on standard error where somebody watches, as a log record elsewhere.
+
+    Numba tells when it begins and ends to compile a kernel, one within another, in one thread at a time; of a kernel
+    that is on disk, or compiled already, it tells nothing.
+    """
+
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self._left = patience
+        self._depth = 0
+        self._said = False
+        self._began = 0.0
+        self._timer = threading.Timer(patience, self._say)
+
+    def on_start(self, event: event.Event) -> None:
+        self._depth += 1
+        if self._depth == 1 and not self._said:
+            self._began = monotonic()
+            self._timer = threading.Timer(self._left, self._say)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def on_end(self, event: event.Event) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._timer.cancel()
+            self._left = max(0.0, self._left - (monotonic() - self._began))
+
+    def _say(self) -> None:
+        self._said = True
+        if watched():
+            print(f"skyband: {NOTICE}", file=sys.stderr, flush=True)
+        else:
+            _log.info(NOTICE)
+
+
+def watched() -> bool:
+    """Whether somebody sees at once what is written to standard error: on a terminal, or in a notebook."""
+    shell = sys.modules.get("IPython")
+    notebook = shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"
+    return notebook or (sys.stderr is not None and sys.stderr.isatty())
+
+
+event.register("numba:compile", Notice())

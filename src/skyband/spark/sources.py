@@ -2,7 +2,7 @@
 
 import glob
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,15 +11,21 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StringType
 
+from skyband.csvfiles import File, Reader, reader
 from skyband.errors import SkybandError
 from skyband.queries import Query
+from skyband.spark.worker import settling
 from skyband.windows import duration
 
 FILES = ("parquet", "csv", "json")
-_READING: dict[str, dict[str, Any]] = {"csv": {"header": True, "inferSchema": True}}
+# Times to the microsecond: Spark would cut them off at milliseconds, without a word.
+_TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+_TIMES = {"timestampFormat": f"{_TIME}XXX", "timestampNTZFormat": _TIME}
+_WRITING: dict[str, dict[str, Any]] = {"csv": {"header": True, **_TIMES}, "json": _TIMES}
 _RATE = 1000  # rows a second of ``rate:``
 
 Take = Callable[[int, pa.Table], None]
@@ -41,9 +47,20 @@ class Place:
         return f"{self.kind}:{self.rest}"
 
     @property
+    def path(self) -> str:
+        """Where its files are; those of this machine without ``file:``."""
+        return re.sub(r"^file:/+", "/", self.rest)
+
+    @property
     def remote(self) -> bool:
         """Whether it is in a file system that only Spark can look into."""
-        return re.match(r"\w+://", self.rest) is not None
+        return re.match(r"\w+:/", self.path) is not None
+
+    def checkpoint(self, named: str | None) -> "Place | None":
+        """The directory of the checkpoint: the one that is named, or one within the answer; None without either."""
+        if named is None and self.kind in FILES:
+            named = f"{self.rest.rstrip('/')}/_checkpoint"
+        return None if named is None else Place("parquet", named)
 
 
 def source(text: str) -> Place:
@@ -56,8 +73,8 @@ def source(text: str) -> Place:
     if place.kind in FILES:
         if not place.rest:
             raise SkybandError(f"--from {text!r} names no path; write {place.kind}:PATH")
-        if not place.remote and not glob.glob(place.rest):
-            raise SkybandError(f"--from {text!r}: there is nothing at {place.rest}")
+        if not place.remote and not glob.glob(place.path):
+            raise SkybandError(f"--from {text!r}: there is nothing at {place.path}")
     elif place.kind == "rate":
         if place.rest and not (place.rest.isdecimal() and int(place.rest)):
             raise SkybandError(f"--from {text!r}: write rate: or rate:ROWS, the number of rows a second")
@@ -80,12 +97,14 @@ def sink(text: str) -> Place:
     place = Place(*text.partition(":")[::2])
     if place.kind in ("console", "memory") and not place.rest:
         return place
-    if place.kind in ("parquet", "json") and place.rest:
+    if place.kind in FILES and place.rest:
         return place
-    raise SkybandError(f"--to {text!r} is unknown; it is console, memory:, parquet:PATH or json:PATH")
+    raise SkybandError(f"--to {text!r} is unknown; it is console, memory:, parquet:PATH, csv:PATH or json:PATH")
 
 
-def read(spark: SparkSession, place: Place, query: Query, files: int | None = None) -> DataFrame:
+def read(
+    spark: SparkSession, place: Place, query: Query, files: int | None = None, delimiter: str = ","
+) -> DataFrame:
     """The stream of rows from a source, with the event time of the query as a timestamp.
 
     Args:
@@ -93,6 +112,7 @@ def read(spark: SparkSession, place: Place, query: Query, files: int | None = No
         place: what :func:`source` gave. The columns of files are those of the files that are there now.
         query: whose event-time column is made a timestamp if it is text.
         files: how many new files a micro-batch takes at most.
+        delimiter: what separates the fields of CSV, which is read as :mod:`skyband.csvfiles` says.
     """
     if place.kind == "rate":
         return spark.readStream.format("rate").option("rowsPerSecond", place.rest or _RATE).load()
@@ -100,20 +120,50 @@ def read(spark: SparkSession, place: Place, query: Query, files: int | None = No
         host, _, port = place.rest.rpartition(":")
         reader = spark.readStream.format("socket").option("host", host).option("port", port)
         return reader.option("includeTimestamp", True).load()
-    options = dict(_READING.get(place.kind, {}))
-    path = place.rest
+    options: dict[str, Any] = {}
+    path = place.path
     if not place.remote and Path(path).is_file():  # Spark's file source knows directories and globs only
         options["pathGlobFilter"] = re.sub(r"([][*?{}\\])", r"\\\1", Path(path).name)
         path = str(Path(path).parent)
+    if files is not None:
+        options["maxFilesPerTrigger"] = files
+    lines = place.kind == "csv"
+    kind = "binaryFile" if lines else place.kind
     try:
-        there = spark.read.format(place.kind).options(**options).load(path)
+        there = spark.read.format(kind).options(**options).load(path)
     except AnalysisException as error:
         raise SkybandError(f"--from {str(place)!r}: there are no {place.kind} files to take the columns from "
                            f"({str(error).splitlines()[0]})") from None  # fmt: skip
-    reader = spark.readStream.format(place.kind).options(**options).schema(there.schema)
-    if files is not None:
-        reader = reader.option("maxFilesPerTrigger", files)
-    return _timed(reader.load(path), there, place, query)
+    stream = spark.readStream.format(kind).options(**options).schema(there.schema).load(path)
+    return _csv(stream, there, place, query, delimiter) if lines else _timed(stream, there, place, query)
+
+
+def _csv(stream: DataFrame, there: DataFrame, place: Place, query: Query, delimiter: str) -> DataFrame:
+    """The rows of a stream of files, each read by one task; Spark hands over those that only it can open."""
+    columns = ["path", "content"] if place.remote else ["path"]
+    root = str(Path(place.path).resolve())
+    now = [_file(row.asDict(), root) for row in there.select(*columns).sort("path").toLocalIterator()]
+    if not now:
+        raise SkybandError(f"--from {str(place)!r}: there are no csv files to take the columns from")
+    found = reader(now, delimiter, query.window.on if query.window.time else None)
+    schema = from_arrow_schema(found.schema, prefer_timestamp_ntz=True)
+    return stream.select(*columns).mapInArrow(settling(_rows(found, root)), schema)
+
+
+def _rows(found: Reader, root: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                yield from found.read(_file(row, root))
+
+    return rows
+
+
+def _file(row: dict[str, Any], root: str) -> File:
+    """A file as the engine's reader takes it, from a row of Spark's list of files."""
+    path = Place("csv", row["path"]).path
+    below = path.removeprefix(root).lstrip("/") if path.startswith(f"{root}/") else ""
+    return File(path, row.get("content") or path, below)
 
 
 def start(
@@ -142,9 +192,9 @@ def start(
         if mode == "update":
             raise SkybandError(f"--to {str(place)!r} cannot follow --emit latest: files are only added to, and the "
                                "latest ranking replaces the one before; write to console, or emit final")  # fmt: skip
-        checkpoint = checkpoint or f"{place.rest.rstrip('/')}/_checkpoint"
+        checkpoint = str(place.checkpoint(checkpoint).path)
         _refuse_leftovers(answer.sparkSession, place, checkpoint)
-        writer = writer.format(place.kind).option("path", place.rest)
+        writer = writer.format(place.kind).options(**_WRITING.get(place.kind, {})).option("path", place.path)
     else:
         writer = writer.foreachBatch(lambda frame, number: take(number, frame.toArrow()))
     if checkpoint is not None:

@@ -1,0 +1,74 @@
+"""The commands, and what they tell when something is wrong.
+
+Whatever takes long to import is imported where it is used, so that ``--help`` answers at once and ``skyband top`` needs
+no Spark.
+"""
+
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from typer.core import TyperGroup
+
+from skyband import __version__
+from skyband.cli import demo, interrupt, run, top
+from skyband.cli.terminal import err, out
+from skyband.cli.words import in_options
+from skyband.errors import SkybandError
+
+
+class Commands(TyperGroup):
+    """Tells what a user can put right in one red line, with exit code 2; ``--debug`` shows where it came from."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            result = super().invoke(ctx)
+        except Exception as error:
+            if interrupt.heard():  # it had to end in the midst of something
+                interrupt.leave()
+            sentence = _sentence(error)
+            if sentence is None or ctx.params["debug"]:
+                raise
+            err.print(f"[red]skyband: {escape(sentence)}[/]", soft_wrap=True)
+            raise typer.Exit(2) from None
+        if interrupt.heard():
+            raise typer.Exit(interrupt.CODE)
+        return result
+
+
+def _sentence(error: Exception) -> str | None:
+    """What the user is told; None for a fault of the program's own."""
+    if isinstance(error, SkybandError):
+        return in_options(str(error))
+    if isinstance(error, ModuleNotFoundError) and error.name in ("pyspark", "pandas"):
+        return f"this command needs Spark, and {error.name} is not installed: run pip install 'skyband[spark]'"
+    if type(error).__module__.startswith(("pyspark.", "py4j.")):
+        from skyband.spark.watch import reason
+
+        return f"Spark: {in_options(reason(error))}"
+    return str(error) if isinstance(error, OSError) and not isinstance(error, BrokenPipeError) else None
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_show_locals=False,
+                  add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})  # fmt: skip
+app.command(epilog=demo.EXAMPLES)(demo.demo)
+app.command(epilog=run.EXAMPLES + run.CSV)(run.run)
+app.command(epilog=top.EXAMPLES + top.CSV)(top.top)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        out.print(f"skyband {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Start with [bold]skyband demo[/]; [bold]skyband COMMAND --help[/] has examples.")
+def skyband(
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show Spark's own messages, and where an error came from.")
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """The k best rows of a sliding window, always up to date."""

@@ -1,0 +1,79 @@
+"""Ctrl-C ends the program at any moment in the same way: one line on standard error, and exit code 130.
+
+Python hears a signal between two steps of its main thread. That is too late while a kernel compiles, and at a bad moment
+while modules are being imported or Java is being talked to: what is under way then fails in its own way, with a
+traceback, or waits for ever. So the signal is blocked, here and in the processes that Spark starts, and a thread waits
+for it. It ends the process, unless a stream is running, which is asked to end by itself first.
+"""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+CODE = 130  # what shells expect
+PATIENCE = 15.0  # seconds for a stream to end by itself
+
+_stream: threading.Event | None = None  # set to ask the stream that is running to end
+_heard = threading.Event()
+_undone: list[Callable[[], object]] = []
+
+
+def listen() -> None:
+    """From now on Ctrl-C is heard. Where it is ignored, as under ``nohup``, it stays so."""
+    if not hasattr(signal, "pthread_sigmask") or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        return  # without masks (Windows) it is heard as Python hears it
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    threading.Thread(target=_listen, name="Ctrl-C", daemon=True).start()
+
+
+@contextmanager
+def undoing(action: Callable[[], object]) -> Iterator[None]:
+    """Does what is needed to leave nothing behind at the end, and also if Ctrl-C ends the program."""
+    _undone.append(action)
+    try:
+        yield
+    finally:
+        _undone.remove(action)
+        action()
+
+
+@contextmanager
+def asking(stop: threading.Event) -> Iterator[None]:
+    """Meanwhile the first Ctrl-C sets this event; a second one, or waiting for too long after it, ends the program."""
+    global _stream
+    _stream = stop
+    try:
+        yield
+    finally:
+        _stream = None
+
+
+def heard() -> bool:
+    """Whether a stream has been asked to end."""
+    return _heard.is_set()
+
+
+def leave(sentence: str = "interrupted") -> None:
+    """End the process, with this as its last line."""
+    for action in reversed(_undone):
+        with suppress(OSError):
+            action()
+    clear = "\r\x1b[2K\x1b[?25h" if os.isatty(2) else ""  # the line that says how things are; and the cursor comes back
+    with suppress(OSError):
+        os.write(2, f"{clear}skyband: {sentence}\n".encode())
+    os._exit(CODE)
+
+
+def _listen() -> None:
+    while True:
+        signal.sigwait({signal.SIGINT})
+        if _stream is None or _stream.is_set():
+            leave()
+        _heard.set()
+        _stream.set()
+        waiting = threading.Timer(PATIENCE, leave, ["interrupted; the stream did not end by itself"])
+        waiting.daemon = True
+        waiting.start()

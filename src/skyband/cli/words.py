@@ -1,0 +1,50 @@
+"""Messages in the words of the command line: of ``--order-by`` rather than of ``order_by=``."""
+
+import re
+
+_OPTIONS = {
+    "k": "-k", "order_by": "--order-by", "to": "--nearest-to", "metric": "--metric", "weights": "--weights",
+    "last": "--last", "extent": "--last", "every": "--every", "on": "--on", "late": "--late",
+    "partition_by": "--partition-by", "where": "--where", "select": "--select", "ties": "--ties", "error": "--error",
+    "algorithm": "--algorithm", "name": "--name", "trigger": "--trigger", "emit": "--emit",
+}  # fmt: skip
+_NAMES = "|".join(_OPTIONS)
+# What is quoted is the user's own. A word with no = after it is an argument only if it cannot be a word of English, or
+# begins the sentence.
+_ARGUMENT = re.compile(
+    rf"""(?P<quoted>(?<!\w)(?P<quote>['"]).*?(?<!\\)(?P=quote)(?!\w))
+    |(?P<window>\b(?:window=)?(?:sb\.)?last\((?P<inner>\.\.\.|[^()]*)\))
+    |(?<![\w.-])(?P<given>{_NAMES})(?:=|\[(?P<item>[^\]]*)\]=)(?P<nothing>(?=[\s,;.)]|$))?
+    |(?<![\w.-])(?P<bare>order_by|partition_by|^(?:weights|to)(?=:))(?![\w=])""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def in_options(sentence: str) -> str:
+    """The same sentence with options for arguments.
+
+    >>> in_options("k=0 must be a whole number, at least 1")
+    '-k 0 must be a whole number, at least 1'
+    >>> in_options("order_by='on=1': there is no column 'on'; name the column with on=")
+    "--order-by 'on=1': there is no column 'on'; name the column with --on"
+    >>> in_options("window=3 is not a window; build one with sb.last(...)")
+    'window=3 is not a window; build one with --last'
+    >>> in_options("weights['x']=-1.0 must not be negative")
+    '--weights x=-1.0 must not be negative'
+    >>> in_options("every=20 exceeds the extent 10")
+    '--every 20 exceeds the extent 10'
+    """
+    return _ARGUMENT.sub(_option, sentence)
+
+
+def _option(found: re.Match[str]) -> str:
+    if found["quoted"]:
+        return found[0]
+    if found["window"]:
+        return "--last" if found["inner"] in ("...", "") else f"--last {found['inner']}"
+    if found["bare"]:
+        return _OPTIONS[found["bare"]]
+    option = _OPTIONS[found["given"]]
+    if found["item"]:
+        return f"{option} {found['item'].strip(chr(39))}="
+    return option if found["nothing"] is not None else f"{option} "
