@@ -58,6 +58,7 @@ def test_types_fit_values_far_below() -> None:
 
 def test_files_of_a_table() -> None:
     assert read("x,y\n1,a\n", "y,x\nb,2\n", "\ufeffx,y\n").to_pylist() == [{"x": 1, "y": "a"}, {"x": 2, "y": "b"}]
+    assert read("", "x,y\n1,a\n", "").to_pylist() == [{"x": 1, "y": "a"}]
     assert read("x;y\n1;a,b\n", delimiter=";").to_pylist() == [{"x": 1, "y": "a,b"}]
     files = [File(f"{day}.csv", b"x\n1\n", f"day={day}/zone=B/{day}.csv") for day in (1, 2)]
     found = reader(files)

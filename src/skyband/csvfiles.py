@@ -1,6 +1,7 @@
 """CSV, read by one set of rules wherever a query is put to it: in this process and by Spark's workers.
 
-- The first row of a file names its columns; the files of one table have the same names, in any order.
+- The first row of a file names its columns; the files of one table have the same names, in any order. A file of no
+  bytes has no rows.
 - Fields are separated by the delimiter. One in double quotes may hold it, line ends, and quotes written twice.
 - An empty field is NULL, quoted or not. So are ``NA``, ``N/A``, ``NULL``, ``NaN`` and the like in columns of numbers,
   times and booleans; in columns of text they are text. Empty lines are left out.
@@ -96,6 +97,9 @@ def reader(files: Sequence[File], delimiter: str = ",", time: str | None = None)
         delimiter: what separates fields.
         time: the event-time column, which is made one of timestamps if it is text.
     """
+    if not (filled := [file for file in files if _header(file, delimiter)]):
+        raise SkybandError(f"{files[0].name} is empty: its first row must name its columns")
+    files = filled
     types: dict[str, pa.DataType] = {}
     names: list[str] = []
     place = 0
@@ -159,9 +163,12 @@ def _fits(file: File, delimiter: str, types: dict[str, pa.DataType]) -> list[str
         for batch in _batches(file, delimiter, types):
             names = batch.schema.names
             for field in batch.schema:
+                if field.type not in _TYPES:  # times of day, and text that is not UTF-8
+                    types[field.name] = pa.string()
+                    return []
                 if field.type != pa.null():
-                    types.setdefault(field.name, field.type if field.type in _TYPES else pa.string())
-    except _Misfit as misfit:
+                    types.setdefault(field.name, field.type)
+    except _MisfitError as misfit:
         if misfit.type not in _TYPES[:-1]:
             raise
         types[misfit.column] = _TYPES[_TYPES.index(misfit.type) + 1]
@@ -169,7 +176,7 @@ def _fits(file: File, delimiter: str, types: dict[str, pa.DataType]) -> list[str
     return names
 
 
-class _Misfit(SkybandError):
+class _MisfitError(SkybandError):
     """A value that does not fit the type of its column."""
 
     def __init__(self, sentence: str, column: str, type: pa.DataType) -> None:
@@ -181,6 +188,8 @@ class _Misfit(SkybandError):
 def _batches(file: File, delimiter: str, types: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
     """The rows of a file with these types, guessed where there are none, after an empty batch that shows the columns."""
     names = _header(file, delimiter)
+    if not names:
+        return
     kinds = types
     try:
         stream = csv.open_csv(
@@ -201,16 +210,14 @@ def _batches(file: File, delimiter: str, types: dict[str, pa.DataType]) -> Itera
             name = names[int(column)]
             kind = kinds.get(name, pa.string())
             wrong = f"{value} does not fit the type of the column, {kind}" if value else "the text is not UTF-8"
-            raise _Misfit(f"{file.name}{_at(row)}: {name} = {wrong}", name, kind) from None
+            raise _MisfitError(f"{file.name}{_at(row)}: {name} = {wrong}", name, kind) from None
         raise SkybandError(f"{file.name} cannot be read as CSV: {error}") from None
 
 
 def _header(file: File, delimiter: str) -> list[str]:
-    """The names of a file's columns."""
+    """The names of a file's columns; none in an empty file."""
     text = io.TextIOWrapper(file.open(), "utf-8-sig", errors="replace", newline="")
     names = next(filter(None, plain.reader(text, delimiter=delimiter)), [])
-    if not names:
-        raise SkybandError(f"{file.name} is empty: its first row must name its columns")
     if twice := [name for name in names if names.count(name) > 1]:
         raise SkybandError(f"{file.name}: the first row, which names the columns, has {twice[0]!r} twice")
     return names
