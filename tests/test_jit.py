@@ -53,7 +53,7 @@ assert records == ([("skyband", "INFO", NOTICE)] if sys.argv[2] == "logged" else
 
 
 def compiling(patience: float, how: str, terminal: bool, **environment: str) -> str:
-    """What comes on standard error, which may be a terminal, of a process that compiles for longer than its patience."""
+    """What comes on standard error, which may be a terminal, of a process that compiles with so much patience."""
     program = [sys.executable, "-c", SLOW, str(patience), how]
     ours, theirs = pty.openpty() if terminal else os.pipe()
     try:

@@ -132,8 +132,8 @@ def time_type(columns: Iterable[pa.Array | pa.ChunkedArray], name: str) -> pa.Da
             other = other or text
     if other is None:
         return _TIMES[0]
-    raise SkybandError(f"{name} = {other!r} is not a time; write times as 2024-12-31 23:59:59.5, or name the column that "
-                       "has them with on=")  # fmt: skip
+    raise SkybandError(f"{name} = {other!r} is not a time; write times as 2024-12-31 23:59:59.5, or name the column "
+                       "that has them with on=")  # fmt: skip
 
 
 def times(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
@@ -186,7 +186,7 @@ class _MisfitError(SkybandError):
 
 
 def _batches(file: File, delimiter: str, types: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-    """The rows of a file with these types, guessed where there are none, after an empty batch that shows the columns."""
+    """The rows of a file with these types, guessed where there are none, after an empty batch that has the columns."""
     names = _header(file, delimiter)
     if not names:
         return

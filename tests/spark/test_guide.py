@@ -12,6 +12,7 @@ import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
+from skyband.cli.run import EXAMPLES
 from skyband.datasets import trades
 from skyband.spark.testing import files, write_batches
 from skyband.testing import answer, assert_same_rows
@@ -69,3 +70,18 @@ def test_commands(page: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     place = words[words.index("--to") + 1].partition(":")[2]
     assert parquet.read_table(tmp_path / place).num_rows > 100
+
+
+@pytest.mark.slow
+def test_examples_of_run(tmp_path: Path) -> None:
+    """Those of ``skyband run --help``, one after the other; streams that do not end are only explained."""
+    write_batches([trades(20_000, seed=1)], tmp_path / "demo" / "trades")
+    commands = [text for text in EXAMPLES.replace("\\\n", "").split("\n\n") if text.startswith("skyband run")]
+    assert len(commands) == 6
+    for command in commands:
+        words = shlex.split(command)[1:]
+        ends = "--once" in words
+        program = [sys.executable, "-m", "skyband.cli", *words, *([] if ends else ["--explain"])]
+        done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        assert not ends or "20,000 rows in" in done.stderr

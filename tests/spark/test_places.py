@@ -48,9 +48,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("csv:in", "csv:new", "in/state"),
     ],
 )
-def test_what_is_read_is_not_written(
-    source: str, to: str, checkpoint: str | None, overwrite: bool, here: Path
-) -> None:
+def test_what_is_read_is_not_written(source: str, to: str, checkpoint: str | None, overwrite: bool, here: Path) -> None:
     with pytest.raises(SkybandError, match="rows are read from"):
         check(source.format(here), to.format(here), checkpoint, overwrite)
 
@@ -77,9 +75,7 @@ def test_a_checkpoint_alone_is_apart_too(source: str, state: str, here: Path) ->
         ("csv:s3a://bucket/old", None, True, "--overwrite replaces an answer in files"),
     ],
 )
-def test_what_is_there_is_not_lost(
-    to: str, checkpoint: str | None, overwrite: bool, sentence: str, here: Path
-) -> None:
+def test_what_is_there_is_not_lost(to: str, checkpoint: str | None, overwrite: bool, sentence: str, here: Path) -> None:
     before = sorted(here.rglob("*"))
     with pytest.raises(SkybandError, match=sentence):
         check("csv:in", to, checkpoint, overwrite)

@@ -1,6 +1,7 @@
 """The command line with Spark: sources and sinks one by one, and whole programs, each a process of its own."""
 
 import json
+import os
 import re
 import shlex
 import signal
@@ -30,6 +31,8 @@ PATIENCE = 300  # seconds for a program
 # A stream that goes on until somebody ends it.
 ENDLESS = [sys.executable, "-m", "skyband.cli", "run", "--from", "rate:100", "-k", "2", "--order-by", "value DESC",
            "--last", "2 seconds", "--every", "1 second", "--on", "timestamp"]  # fmt: skip
+
+NONE_YET = "No rows yet (the first run compiles, which may take a minute)"
 
 
 def trades() -> pa.Table:
@@ -133,7 +136,7 @@ def test_bad_sources(text: str) -> None:
         sources.source(text)
 
 
-@pytest.mark.parametrize("text", ["", "parquet", "parquet:", "csv:x", "console:x", "paper"])
+@pytest.mark.parametrize("text", ["", "parquet", "parquet:", "console:x", "paper", "out.csv"])
 def test_bad_sinks(text: str) -> None:
     with pytest.raises(SkybandError, match="--to"):
         sources.sink(text)
@@ -222,11 +225,86 @@ def test_run_ends_with_ctrl_c(tmp_path: Path) -> None:
         lines = [running.stdout.readline().rstrip("\n").split("\t") for _ in range(3)]
         running.send_signal(signal.SIGINT)
         errors = running.stderr.read()
-        assert running.wait(PATIENCE) == 0
+        assert running.wait(PATIENCE) == 130
     assert header == "window_start\twindow_end\trank\tscore\ttimestamp\tvalue\n"
     first, second = lines[1:] if lines[1][2] == "1" else lines[:2]  # the very first window may hold a single row
     assert (first[2], second[2]) == ("1", "2") and int(first[5]) > int(second[5])
-    assert re.search(r"[\d,]+ rows in .* 0 late, 0 invalid", errors) and "Traceback" not in errors
+    *before, last = errors.splitlines()
+    assert re.fullmatch(r"interrupted: [\d,]+ rows in .* 0 late, 0 invalid; .*", last)
+    assert {*before} <= {"Starting Spark (a few seconds) …", NONE_YET}
+
+
+def ended(program: list[str], seconds: float, signals: int = 1) -> tuple[int, list[str]]:
+    """The exit code of a program that gets Ctrl-C some time after Spark begins to start, and what it says from then on.
+
+    As on a terminal, its child processes get the signal too.
+    """
+    with subprocess.Popen(
+        program, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as running:
+        assert running.stderr is not None
+        assert running.stderr.readline() == "Starting Spark (a few seconds) …\n"
+        time.sleep(seconds)
+        for _ in range(signals):
+            os.killpg(running.pid, signal.SIGINT)
+            time.sleep(0.5)
+        began = time.monotonic()
+        said = running.stderr.read().splitlines()
+        code = running.wait(60)
+        assert time.monotonic() - began < 30
+        return code, said
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.3, 1.0, 2.0, 4.0, 7.0])
+def test_ctrl_c_while_spark_starts(seconds: float) -> None:
+    """One line, whenever it comes: in the midst of starting Java, of a talk with it, or with the stream running."""
+    code, said = ended(ENDLESS, seconds)
+    assert code == 130
+    assert [line for line in said if line != NONE_YET] in [
+        ["skyband: interrupted"], [line for line in said if re.match(r"interrupted: [\d,]+ rows in", line)][:1],
+    ], said  # fmt: skip
+
+
+@pytest.mark.slow
+def test_second_ctrl_c_ends_it_at_once() -> None:
+    code, said = ended(ENDLESS, 12.0, signals=2)
+    assert code == 130 and len([line for line in said if line != NONE_YET]) == 1
+
+
+@pytest.mark.slow
+def test_spark_is_heard_only_if_wanted(tmp_path: Path) -> None:
+    """A broken file makes Spark, Java and its workers talk a lot."""
+    (tmp_path / "a.parquet").write_bytes(b"PAR1" * 20)
+    parquet.write_table(trades(), tmp_path / "b.parquet")
+    program = ["run", "--from", f"parquet:{tmp_path}", "--once", *OPTIONS]
+    quiet = skyband(*program, code=2).stderr.splitlines()
+    assert quiet[0] == "Starting Spark (a few seconds) …" and quiet[-1].startswith("skyband: ")
+    assert len([line for line in quiet if line != NONE_YET]) == 3 and "Spark's own messages are in" in quiet[-2]
+    loud = skyband(*program, "-v", code=2).stderr
+    assert " ERROR " in loud or " WARN " in loud
+
+
+@pytest.mark.slow
+def test_run_from_csv_to_csv(tmp_path: Path) -> None:
+    """Two commands, one file: the same rows; a second run is refused another checkpoint, and begins anew if told to."""
+    csv.write_csv(trades(), tmp_path / "trades.csv")
+    places = ["--from", f"csv:{tmp_path}/trades.csv", "--to", f"csv:{tmp_path}/out", "--once"]
+    whole = ["--last", "1000", "--every", "1000", "-k", "3", "--order-by", VALUE]
+    skyband("run", *places, *whole)
+    skyband("top", f"{tmp_path}/trades.csv", *whole, "--to", f"{tmp_path}/top.csv")
+    names = ["window_end", "rank", "score", "id", "ts", "symbol"]
+
+    def answer() -> list[dict[str, Any]]:
+        read = pa.concat_tables([csv.read_csv(file) for file in (tmp_path / "out").glob("*.csv")])
+        return read.select(names).to_pylist()  # type: ignore[no-any-return]
+
+    expected = csv.read_csv(tmp_path / "top.csv").select(names).to_pylist()
+    assert len(expected) == 15 and answer() == expected
+    again = skyband("run", *places, *whole, "--checkpoint", f"{tmp_path}/other", code=2).stderr
+    assert "has the answer of another stream" in again and "Starting Spark" not in again
+    assert " 0 rows in" in f" {skyband('run', *places, *whole).stderr.splitlines()[-1]}"
+    skyband("run", *places, *whole, "--overwrite")
+    assert answer() == expected
 
 
 def test_demo_without_a_terminal(tmp_path: Path) -> None:
@@ -261,7 +339,7 @@ def test_errors_before_spark_starts(tmp_path: Path) -> None:
     answer = skyband("run", "--from", f"csv:{tmp_path}/none", *OPTIONS, code=2)
     assert answer.stderr.startswith("skyband: --from") and len(answer.stderr.splitlines()) == 1
     assert "needs a window" in skyband("run", "--from", "rate:", "--order-by", "value", code=2).stderr
-    assert "trigger=" in skyband("run", "--from", "rate:", *OPTIONS, "--trigger", "soon", code=2).stderr
+    assert "--trigger" in skyband("run", "--from", "rate:", *OPTIONS, "--trigger", "soon", code=2).stderr
 
 
 def test_errors_of_the_stream_are_one_line(tmp_path: Path) -> None:
@@ -270,8 +348,8 @@ def test_errors_of_the_stream_are_one_line(tmp_path: Path) -> None:
     assert "did you mean 'price'?" in answer.stderr and "Traceback" not in answer.stderr
     answer = skyband("run", "--from", "socket:localhost:1", "--order-by", "1", "--last", "5", code=2)
     assert "the stream from socket:localhost:1 ended: Connection refused" in answer.stderr
-    (tmp_path / "a.csv").rename(tmp_path / "file")
-    place = ["--from", f"csv:{tmp_path}/file", "--to", f"json:{tmp_path}/file/answer"]
+    (tmp_path / "file").touch()
+    place = ["--from", f"csv:{tmp_path}/a.csv", "--to", f"json:{tmp_path}/file/answer"]
     answer = skyband("run", *place, "--order-by", "price", "--last", "1 minute", code=2)
     assert re.search("skyband: Spark: .*(directory|mkdir)", answer.stderr), answer.stderr
 

@@ -164,8 +164,14 @@ def _dataset(group: Files, query: "Query") -> "Iterator[pa.Table]":
             partition_base_dir=None if group.root is None else str(group.root),
         )
         kind = None
-        if query.window.time and name in rows.schema.names and pa.types.is_string(rows.schema.field(name).type):
-            kind = time_type((batch[name] for batch in rows.to_batches(columns=[name])), name)
+        if (
+            query.window.time
+            and name is not None
+            and name in rows.schema.names
+            and pa.types.is_string(rows.schema.field(name).type)
+        ):
+            texts = (batch[0] for batch in rows.to_batches(columns=[name]))
+            kind = time_type(texts, name)
         yield _timed(rows.schema.empty_table(), name, kind)
         for batch in rows.to_batches():
             yield _timed(pa.Table.from_batches([batch]), name, kind)

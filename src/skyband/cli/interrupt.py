@@ -1,14 +1,13 @@
 """Ctrl-C ends the program at any moment in the same way: one line on standard error, and exit code 130.
 
-Python hears a signal between two steps of its main thread. That is too late while a kernel compiles, and at a bad moment
-while modules are being imported or Java is being talked to: what is under way then fails in its own way, with a
+Python hears a signal between two steps of its main thread. That is too late while a kernel compiles, and at a bad
+moment while modules are being imported or Java is being talked to: what is under way then fails in its own way, with a
 traceback, or waits for ever. So the signal is blocked, here and in the processes that Spark starts, and a thread waits
 for it. It ends the process, unless a stream is running, which is asked to end by itself first.
 """
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -70,10 +69,12 @@ def leave(sentence: str = "interrupted") -> None:
 def _listen() -> None:
     while True:
         signal.sigwait({signal.SIGINT})
-        if _stream is None or _stream.is_set():
+        stream = _stream
+        if stream is None or _heard.is_set():
             leave()
+            return
         _heard.set()
-        _stream.set()
+        stream.set()
         waiting = threading.Timer(PATIENCE, leave, ["interrupted; the stream did not end by itself"])
         waiting.daemon = True
         waiting.start()

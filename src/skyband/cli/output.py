@@ -47,7 +47,7 @@ def check(target: Target, sources: Sequence[Files], overwrite: bool) -> None:
     for group in sources:
         named = Path(split(group.text)[1])
         inside = group.root is not None and path.resolve().is_relative_to(group.root.resolve())
-        among = any(_same(path, place) for place in (named, *(str(file.source) for file in group.files)))
+        among = any(_same(path, place) for place in (str(named), *(str(file.source) for file in group.files)))
         if inside or among or path.resolve().match(str(named.resolve())):
             raise SkybandError(f"--to {path} is among what is read ({group.text}); write to another place")
     if path.is_dir():

@@ -26,8 +26,8 @@ def check(source: Place, sink: Place, checkpoint: str | None, overwrite: bool) -
     if out is None or state is None:
         return
     if out.is_relative_to(state) or (state.is_relative_to(out) and not _hidden(state.relative_to(out))):
-        raise SkybandError(f"--checkpoint {state} and --to {out} lie in each other; keep them apart, or let the name of "
-                           "a checkpoint within the answer begin with _, so that it is not read as rows")  # fmt: skip
+        raise SkybandError(f"--checkpoint {state} and --to {out} lie in each other; keep them apart, or let the name "
+                           "of a checkpoint within the answer begin with _, or it would be read as rows")  # fmt: skip
     if out.exists() and not out.is_dir():
         raise SkybandError(f"--to {str(sink)!r}: {out} is a file; an answer is a directory of files")
     if overwrite:

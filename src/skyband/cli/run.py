@@ -58,8 +58,8 @@ skyband run --from rate: --explain --on timestamp --last "1 minute" \\
   --every "1 second" --order-by "value % 1000 DESC"
 """
 
-CSV = """[bold]CSV[/] is read by the rules of [bold]skyband top[/]: the first row names the columns; an empty field is NULL;
-types are those that all values fit; a broken row ends the stream, with its file
+CSV = """[bold]CSV[/] is read by the rules of [bold]skyband top[/]: the first row names the columns; an empty field
+is NULL; types are those that all values fit; a broken row ends the stream, with its file
 and row. The page docs/spark.md has all of it.
 """
 
@@ -75,8 +75,12 @@ class Emit(StrEnum):
 Source = Annotated[str, Option("--from", metavar="SOURCE", help="parquet:PATH, csv:PATH or json:PATH (a directory, "
                                "file or glob), rate:, rate:ROWS a second, or socket:HOST:PORT.")]  # fmt: skip
 To = Annotated[
-    str, Option(metavar="SINK", help="console, memory: (shown when the stream ends), or a directory: parquet:PATH, "
-                       "csv:PATH or json:PATH. One that has files is refused, unless --checkpoint goes on with it.")
+    str,
+    Option(
+        metavar="SINK",
+        help="console, memory: (shown when the stream ends), or a directory: parquet:PATH, "
+        "csv:PATH or json:PATH. One that has files is refused, unless --checkpoint goes on with it.",
+    ),
 ]
 Checkpoint = Annotated[str | None, Option(metavar="DIR", help="A directory to go on from after a stop; "
                                           "PATH/_checkpoint by default if the answer goes to files.")]  # fmt: skip

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -30,8 +29,10 @@ _NONE_YET = "No rows yet (the first run compiles, which may take a minute)"
 
 @contextmanager
 def spark_session(ctx: typer.Context, master: str, query: "Query", verbose: bool) -> "Iterator[SparkSession]":
-    """Spark for one query; what it says goes to standard error if wanted, or else to a file that is kept, and named, only
-    if something goes wrong."""
+    """Spark for one query.
+
+    What it says goes to standard error if wanted, or else to a file that is named, and kept, only if it goes wrong.
+    """
     from skyband.spark.quiet import quiet_session
     from skyband.spark.session import session
 

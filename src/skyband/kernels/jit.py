@@ -123,4 +123,4 @@ def watched() -> bool:
     return notebook or (sys.stderr is not None and sys.stderr.isatty())
 
 
-event.register("numba:compile", Notice())
+event.register("numba:compile", Notice())  # type: ignore[no-untyped-call]

@@ -2,7 +2,7 @@
 
 import glob
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -102,9 +102,7 @@ def sink(text: str) -> Place:
     raise SkybandError(f"--to {text!r} is unknown; it is console, memory:, parquet:PATH, csv:PATH or json:PATH")
 
 
-def read(
-    spark: SparkSession, place: Place, query: Query, files: int | None = None, delimiter: str = ","
-) -> DataFrame:
+def read(spark: SparkSession, place: Place, query: Query, files: int | None = None, delimiter: str = ",") -> DataFrame:
     """The stream of rows from a source, with the event time of the query as a timestamp.
 
     Args:
@@ -150,8 +148,8 @@ def _csv(stream: DataFrame, there: DataFrame, place: Place, query: Query, delimi
     return stream.select(*columns).mapInArrow(settling(_rows(found, root)), schema)
 
 
-def _rows(found: Reader, root: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _rows(found: Reader, root: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for row in batch.to_pylist():
                 yield from found.read(_file(row, root))
@@ -188,17 +186,18 @@ def start(
         once: take what is there now, then stop.
     """
     writer = answer.writeStream.outputMode(mode)
+    state = place.checkpoint(checkpoint)
     if place.kind in FILES:
         if mode == "update":
             raise SkybandError(f"--to {str(place)!r} cannot follow --emit latest: files are only added to, and the "
                                "latest ranking replaces the one before; write to console, or emit final")  # fmt: skip
-        checkpoint = str(place.checkpoint(checkpoint).path)
-        _refuse_leftovers(answer.sparkSession, place, checkpoint)
+        assert state is not None
+        _refuse_leftovers(answer.sparkSession, place, state.path)
         writer = writer.format(place.kind).options(**_WRITING.get(place.kind, {})).option("path", place.path)
     else:
         writer = writer.foreachBatch(lambda frame, number: take(number, frame.toArrow()))
-    if checkpoint is not None:
-        writer = writer.option("checkpointLocation", checkpoint)
+    if state is not None:
+        writer = writer.option("checkpointLocation", state.path)
     if once:
         writer = writer.trigger(availableNow=True)
     elif trigger is not None:
