@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -261,6 +262,23 @@ def test_counts_are_told_while_it_runs(trades: Path, monkeypatch: pytest.MonkeyP
     assert re.fullmatch(r"2,000 rows, 0 late, [1-9]\d* invalid", lines[1]), lines
     assert re.fullmatch(r"5,000 rows, 0 late, [1-9][\d,]* invalid", lines[-2])
     assert lines[-1] == "Rows without a score or an event time are invalid, and left out."
+
+
+def test_warnings_are_a_line_in_the_words_of_the_program(trades: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Mine(UserWarning):
+        __module__ = "skyband.errors"
+
+    flush = sb.Monitor.flush
+
+    def warning(monitor: sb.Monitor) -> pa.Table:
+        warnings.warn("most rows are late; give late= its true value", Mine, stacklevel=2)
+        return flush(monitor)
+
+    monkeypatch.setattr(sb.Monitor, "flush", warning)
+    with pytest.MonkeyPatch.context() as filters:
+        filters.setattr(warnings, "filters", [])
+        _, _, err = skyband("top", f"{trades}/parts", "--order-by", VALUE, "--last", "1 hour", "--every", "1 hour")
+    assert err.splitlines()[0] == "skyband: most rows are late; give --late its true value"
 
 
 # --- what is read -----------------------------------------------------------------------------------------------------

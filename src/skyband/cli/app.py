@@ -4,6 +4,9 @@ Whatever takes long to import is imported where it is used, so that ``--help`` a
 no Spark.
 """
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -22,7 +25,8 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            result = super().invoke(ctx)
+            with _warnings_in_a_line():
+                result = super().invoke(ctx)
         except Exception as error:
             if interrupt.heard():  # it had to end in the midst of something
                 interrupt.leave()
@@ -34,6 +38,22 @@ class Commands(TyperGroup):
         if interrupt.heard():
             raise typer.Exit(interrupt.CODE)
         return result
+
+
+@contextmanager
+def _warnings_in_a_line() -> Iterator[None]:
+    """Warnings of skyband's own without the place in its source; what others warn of is as it was."""
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+            if category.__module__.startswith("skyband."):
+                err.print(f"[yellow]skyband: {escape(in_options(str(message)))}[/]", soft_wrap=True)
+            else:
+                others(message, category, *place)
+
+        warnings.showwarning = show
+        yield
 
 
 def _sentence(error: Exception) -> str | None:
