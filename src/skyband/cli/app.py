@@ -46,13 +46,13 @@ def _warnings_in_a_line() -> Iterator[None]:
     with warnings.catch_warnings():
         others = warnings.showwarning
 
-        def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if category.__module__.startswith("skyband."):
                 err.print(f"[yellow]skyband: {escape(in_options(str(message)))}[/]", soft_wrap=True)
             else:
-                others(message, category, *place)
+                others(message, category, *place, **more)
 
-        warnings.showwarning = show
+        warnings.showwarning = show  # type: ignore[assignment]
         yield
 
 
