@@ -52,7 +52,7 @@ def _warnings_in_a_line() -> Iterator[None]:
             else:
                 others(message, category, *place, **more)
 
-        warnings.showwarning = show  # type: ignore[assignment]
+        warnings.showwarning = show
         yield
 
 
