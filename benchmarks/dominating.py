@@ -20,18 +20,17 @@ from typing import Any
 
 import numpy as np
 from _dominating_accuracy import DELTAS, TABLE_2, TABLE_3, Answers, accuracy
+from _dominating_grid import grid, regrets
+from _dominating_window import ALGORITHMS, KINDS, Filled, at_once, compiled, fixed, made, push
 from _measure import console, keep, show
 
-import skyband as sb
-from skyband import datasets, plan
-from skyband.algorithm import Rows
 from skyband.dominating.ahba import sample_size
 from skyband.dominating.base import Dominating
 from skyband.kernels.dominating import events
 from skyband.kernels.dominating.harvest import BIG, PLAIN
 from skyband.kernels.dominating.ledger import SHOWS, SIZE, WHO
 from skyband.kernels.dominating.score import all_scores
-from skyband.kernels.dominating.space import CELL, COUNT, SHAPE, Points, all_points, fill, laid_out, shape_for
+from skyband.kernels.dominating.space import CELL, COUNT, SHAPE, Points, all_points, laid_out, shape_for
 from skyband.kernels.dominating.steps import event_steps
 from skyband.kernels.dominating.tell import NONE
 
@@ -44,10 +43,10 @@ TURNOVER = 20_000 if FULL else 10_000  # that of Table 3
 TURN = 500
 RUNS = 3
 KS = [16, 64, 256, 512]
-ALGORITHMS = plan.algorithms("dominating")
 EVENTS = ("eva", "ada", "ahba", "amsa", "cla")
-KINDS = {"IND": datasets.independent, "ANT": datasets.anticorrelated}
-ALL = (*KINDS, "FC") if DATA else tuple(KINDS)
+PAPER = ("IND", "ANT")
+ALL = (*PAPER, "FC") if DATA else PAPER
+FILLED, PATIENCE = (100_000, 120) if FULL else (20_000, 20)  # points of a window that the stream fills; seconds
 started = time.perf_counter()
 
 
@@ -101,38 +100,29 @@ def scores(kind: str, n: int, d: int, k: int) -> np.ndarray:
     return found
 
 
-def made(name: str, n: int, d: int, k: int, **options: float) -> Dominating:
-    query = sb.TopKDominating(k=k, dimensions={f"x{j}": "min" for j in range(d)}, window=sb.last(n))
-    return ALGORITHMS[name](query, **options)
-
-
 def loaded(name: str, kind: str, n: int, d: int, k: int) -> Dominating:
     """An algorithm with a full window; what it knows of the scores of the window is exact."""
+    x = points(kind, n, d)
+    algorithm = at_once(name, x, n, k) if name in ("bfa", "cla") else injected(name, kind, n, d, k)
+    push(algorithm, x, n, n + 1)  # sets the events up
+    return algorithm
+
+
+def injected(name: str, kind: str, n: int, d: int, k: int) -> Dominating:
+    """An algorithm with events and a full window, that was told the scores."""
     algorithm, x = made(name, n, d, k), points(kind, n, d)
     rows = Points(*(fixed(a) for a in (x[:n], np.arange(n), np.arange(n))))
     state = algorithm._roomy(algorithm.fresh(), rows)
     state[-1][0], step = n - 1, np.array([[n], [-1], [NONE], [0]])
-    if name == "bfa":  # its work does not depend on the scores
-        space, ledger = algorithm.parts(state)
-        fill(space, *rows)
-        ledger = ledger._replace(x=x[:n].T.ravel().copy(), data=np.zeros((7, n), np.int64))
-        ledger.data[[1, 2, 3]] = np.arange(n)
-        ledger.data[4], ledger.entry[:], ledger.meta[0] = -1, np.arange(n), n
-        state = algorithm.whole(state, space, ledger)
-    elif name == "cla":
-        state, _ = algorithm.take(state, rows, step)
-    else:
-        space, *parts = algorithm.parts(state)
-        ledger, samples, happening = event_steps(
-            space, *parts, rows, step, 0, algorithm.setting(space), algorithm.work
-        )[:3]
-        slots, _ = all_points(space)
-        happening.event[events.BASE, slots] = scores(kind, n, d, k) - happening.meta[events.ARRIVED]
-        ledger.entry[slots] = PLAIN
-        happening.meta[events.FORCED] = 1
-        state = algorithm.whole(state, space, ledger, samples, happening)
-    algorithm.states[0] = state
-    push(algorithm, x, n, n + 1)  # sets the events up
+    space, *parts = algorithm.parts(state)
+    ledger, samples, happening = event_steps(
+        space, *parts, rows, step, 0, algorithm.setting(space), algorithm.work
+    )[:3]  # fmt: skip
+    slots, _ = all_points(space)
+    happening.event[events.BASE, slots] = scores(kind, n, d, k) - happening.meta[events.ARRIVED]
+    ledger.entry[slots] = PLAIN
+    happening.meta[events.FORCED] = 1
+    algorithm.states[0] = algorithm.whole(state, space, ledger, samples, happening)
     return algorithm
 
 
@@ -147,18 +137,6 @@ def taken_over(ada: Dominating, name: str, **options: float) -> Dominating:
 
 def copied(state: Any) -> Any:
     return type(state)(*(array.copy() for array in state))
-
-
-def fixed(array: np.ndarray) -> np.ndarray:
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
-
-
-def push(algorithm: Dominating, x: np.ndarray, low: int, high: int):
-    numbers = np.arange(low, high)
-    rows = Rows(np.zeros(high - low), numbers, np.empty(0, np.int64), numbers, 0, 0, fixed(x[low:high]))
-    return algorithm.update(rows, 0)[0]
 
 
 def timed(algorithms: dict[str, Dominating], x: np.ndarray, n: int) -> dict[str, dict]:
@@ -212,13 +190,13 @@ def times(kind: str, n: int, d: int, k: int) -> dict[str, float]:
 
 def figure_7() -> list[dict]:
     return [{"data": kind, "n": n, "bfa": brute_force(kind, n, K), **times(kind, n, D, K)}
-            for kind in KINDS for n in SIZES]  # fmt: skip
+            for kind in PAPER for n in SIZES]  # fmt: skip
 
 
 def memory() -> list[dict]:
     """Megabytes of the state in the windows of Figure 7."""
     return [{"data": kind, "n": n, **{name: row["MB"] for name, row in measured(kind, n, D, K).items()}}
-            for kind in KINDS for n in SIZES]  # fmt: skip
+            for kind in PAPER for n in SIZES]  # fmt: skip
 
 
 def targets(rows: list[dict]) -> list[dict]:
@@ -238,7 +216,7 @@ def targets(rows: list[dict]) -> list[dict]:
 
 def figure_10() -> list[dict]:
     rows = []
-    for kind in KINDS:
+    for kind in PAPER:
         tell(f"{kind}: ε and δ")
         ada = loaded("ada", kind, M, D, K)
         algorithms = {"ada": taken_over(ada, "ada")}
@@ -299,18 +277,30 @@ def table_3(sizes: dict[str, int]) -> list[dict]:
     return rows
 
 
+def filled_by_the_stream() -> list[dict]:
+    """Microseconds an update where nothing is known of the scores but what the algorithms found out by themselves."""
+    rows, half = [], FILLED // 2
+    for kind in PAPER:
+        tell(f"{kind}, n = {FILLED:,}, k = {K}: filled by the stream")
+        window = Filled(EVENTS, KINDS[kind](FILLED + 2 * half, D, seed=1), FILLED, K, PATIENCE)
+        rows.append({"data": kind, "n": FILLED, "k": K, **window.update(half)})
+    return rows
+
+
 def tell(what: str) -> None:
     console.print(f"[{time.perf_counter() - started:5.0f} s] {what}", markup=False)
 
 
 def main() -> None:
+    if "--grid" in sys.argv:
+        return main_grid()
     console.print(f"n = {M:,}, d = {D}, k = {K} unless said otherwise; milliseconds per 1000 updates")
     tell("compiling")
-    for name in ALGORITHMS:
-        if name != "adaptive":
-            push(made(name, 500, D, 8), points("IND", 1_000, D), 0, 2_000)
+    compiled(D)
     parts: dict[str, list[dict]] = {"figure_7": figure_7()}
     show("Figure 7: over the size of the window", parts["figure_7"])
+    parts["filled"] = filled_by_the_stream()
+    show("Filled by the stream itself: µs an update over half a window more", parts["filled"])
     parts["memory"] = memory()
     show("The state, MB", parts["memory"])
     parts["targets"] = targets(parts["figure_7"])
@@ -334,6 +324,16 @@ def main() -> None:
     if FULL:
         keep("dominating", **parts)
     tell("done")
+
+
+def main_grid() -> None:
+    """Which exact algorithm is the fastest where: the measurement behind the planner's rules."""
+    compiled(D)
+    rows = grid()
+    show("Filled by the stream itself: µs an update", rows)
+    worst = regrets(rows)
+    show("At worst, as many times as long as the fastest takes", worst)
+    keep("dominating_grid", updates=rows, regrets=worst)
 
 
 if __name__ == "__main__":

@@ -147,9 +147,12 @@ def test_exact_again_when_the_load_is_gone():
     ("query", "words"),
     [
         (dict(), ["algorithm: cla", "answers: exact"]),
-        (dict(error=0.1), ["algorithm: ahba, eps=0.1, delta=0.9", "probability of at most 0.1"]),
-        (dict(error=0.001), ["algorithm: cla", "whole window", "answers: exact"]),
-        (dict(error=0.5), ["algorithm: amsa", "without a guarantee"]),
+        (dict(error=0.1), ["algorithm: cla", "answers: exact, though an error of 0.1 is allowed"]),
+        (dict(error=0.5, window=sb.last(2_000_000)), ["algorithm: cla", "answers: exact, though an error of 0.5"]),
+        (dict(error=0.1, algorithm="cla"), ["the query names it", "answers: exact"]),
+        (dict(window=sb.last(1_000)), ["algorithm: bfa", "1,000 points"]),
+        (dict(window=sb.last(1_001)), ["algorithm: cla"]),
+        (dict(window=sb.last("1 minute")), ["algorithm: cla"]),
         (dict(policy="adaptive"), ["algorithm: adaptive", "budget"]),
         (dict(policy="adaptive", error=0.05), ["adaptive, eps=0.05, delta=0.95", "0.05"]),
         (dict(algorithm="ahba", error=0.05), ["more than 0.05", "probability of at most 0.05"]),
@@ -159,19 +162,45 @@ def test_exact_again_when_the_load_is_gone():
     ],
 )
 def test_plans(query, words):
-    text = sb.explain(sb.TopKDominating(k=3, dimensions={"x": "min"}, window=sb.last(10_000), **query))
+    text = sb.explain(sb.TopKDominating(**{"k": 3, "dimensions": {"x": "min"}, "window": sb.last(10_000), **query}))
     assert all(word in text for word in words), text
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "name"),
+    [(1_000, 2, "bfa"), (1_001, 9, "cla"), (1_001, 10, "bfa"), (10_000, 9, "cla"), (10_000, 10, "bfa"),
+     (50_000, 10, "bfa"), (50_001, 10, "cla"), (100_000, 14, "cla"), (2_000_000, 4, "cla")],
+)  # fmt: skip
+def test_which_is_exact_and_fast_depends_on_the_window_and_the_dimensions(n, d, name):
+    query = sb.TopKDominating(k=3, dimensions={f"x{j}": "min" for j in range(d)}, window=sb.last(n))
+    assert f"algorithm: {name}, because" in sb.explain(query)
+    assert "answers: exact" in sb.explain(query).splitlines()
+
+
+def test_as_many_candidates_as_are_asked_for():
+    batch, held, shown = stream("anticorrelated", 2_000, d=3), {}, {}
+    for share in (0, 0.005, 0.01):
+        watch, sizes = monitor(f"ada(maxcand={share})", 1_000, 8, 3), []
+        shown[share] = watch.push(rows(batch, 0, 1_000)).to_pylist()
+        for low in range(1_000, 2_000, 50):
+            shown[share] += watch.push(rows(batch, low, low + 50)).to_pylist()
+            watch.check()
+            algorithm = watch.pipelines[0].algorithm
+            sizes.append(int(algorithm.parts(algorithm.states[0])[1].meta[SIZE]))
+        held[share] = np.mean(sizes)
+    assert held[0] < 8 + 3 < held[0.005] < 8 + 7 < held[0.01] < 8 + 12
+    right = monitor("bfa", 1_000, 8, 3).push(batch).to_pylist()
+    assert all(answer == right for answer in shown.values())
 
 
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
         (dict(algorithm="ahba"), (0.1, 0.9)),
-        (dict(algorithm="auto", error=0.05), (0.05, 0.95)),
         (dict(algorithm="ahba", error=0.05), (0.05, 0.95)),
         (dict(algorithm="ahba(delta=0.5)", error=0.05), (0.05, 0.5)),
         (dict(algorithm="auto", policy="adaptive", error=0.3), (0.3, 0.7)),
-        (dict(algorithm="auto", error=0.6), (0.1, 0.9)),
+        (dict(algorithm="amsa", error=0.6), (0.1, 0.9)),
     ],
 )
 def test_what_an_error_stands_for(query, expected):

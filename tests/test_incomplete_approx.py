@@ -23,8 +23,8 @@ def over(window, algorithm, k=10, **fields):
 
 
 def compared(table, k=10, window=1000, **fields):
-    """How precise the answers are that an error of 0.2 allows, and how many rows and instances are held: means."""
-    exact, near = over(sb.last(window), "sla", k), over(sb.last(window), "auto", k, error=0.2, **fields)
+    """How precise the answers are with what the planner takes for an error of 0.2, and how many rows and instances are held: means."""
+    exact, near = over(sb.last(window), "sla", k), over(sb.last(window), "approx(caution=0.2)", k, **fields)
     found = []
     for start in range(0, table.num_rows, 100):
         exact.push(table.slice(start, 100))
@@ -94,7 +94,7 @@ def test_with_all_caution_it_is_exact(how, window):
 @pytest.mark.parametrize("window", ONE_OF_EACH)
 @pytest.mark.parametrize("occurrences", ["once", "many"])
 def test_cutting_saving_and_loading_do_not_matter(window, occurrences):
-    query, _ = pair(3, window, "max", occurrences, error=0.2, partition_by=("g",))
+    query, _ = pair(3, window, "max", occurrences, "approx(caution=0.2)", partition_by=("g",))
     table = make("jittered", size=150)
     whole = run(sb.Monitor(query), [table])
     assert whole and run(sb.Monitor(query), streams.one_by_one(table)) == whole
@@ -152,7 +152,10 @@ def test_self_joins_tell_how_often_objects_come_again():
         assert sketches.repeats(sketch, three, 3999, 4000)[0] == pytest.approx(often, rel=0.3)
 
 
-def test_the_planner_takes_it_for_an_error():
-    text = sb.explain(sb.TopKIncomplete(k=3, id="id", stream="s", value="x", window=sb.last(100), error=0.1))
-    assert "algorithm: approx, caution=0.35, because an error of 0.1 is allowed" in text
+def test_the_planner_takes_it_for_an_error_where_it_saves_memory():
+    query = sb.TopKIncomplete(k=3, id="id", stream="s", value="x", window=sb.last(10_000), error=0.1)
+    text = sb.explain(query)
+    assert "algorithm: approx, caution=0.35, because an error of 0.1 is allowed, and it saves memory" in text
     assert "meant for missing about 0.1 of the top k; no bound is proven" in text
+    for exact in (query.but(window=sb.last(100)), query.but(streams=3, bounds=(0, 1), most=1)):
+        assert "answers: exact, though an error of 0.1 is allowed" in sb.explain(exact)

@@ -136,7 +136,10 @@ def test_functions_and_their_states():
         (dict(most=1, bounds=(0, 1)), "sla"),
         (dict(most=2, bounds=(0, 1), streams=3), "sla"),
         (dict(most=2, bounds=(0, 1), streams=3, occurrences="many"), "eaa"),
-        (dict(error=0.2), "approx"),
+        (dict(error=0.2, window=sb.last(10_000)), "approx"),
+        (dict(error=0.2, window=sb.last("1 hour")), "approx"),
+        (dict(error=0.2, window=sb.last(9_999)), "sla"),
+        (dict(error=0.2, window=sb.last(10_000), most=1, bounds=(0, 1), streams=3), "eaa"),
     ],
 )
 def test_the_plan(fields, algorithm):

@@ -61,7 +61,7 @@ class EVA(Dominating):
         """What the kernel is to know beside the state."""
         window = self.window
         n = int(space.meta[TAIL] - space.meta[HEAD]) if window.time else window.extent
-        candidates = max(16, int(n * self.parameters.get("maxcand", 0.01)))
+        candidates = int(n * self.parameters.get("maxcand", 0.01))
         steady = window.extent if not window.time and window.on is None else 0
         eps = round(1e6 * self.parameters.get("eps", 0))
         return np.array([self.k, self.ties, steady, candidates, self.samples(), eps])

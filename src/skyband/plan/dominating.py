@@ -1,10 +1,15 @@
-"""Which algorithm for top-k dominating points."""
+"""Which algorithm for top-k dominating points.
 
-from skyband.dominating.ahba import sample_size
+Approximate ones are taken only by name or by policy: where windows are filled by the stream itself, the fastest of them
+takes longer than the fastest exact one (``benchmarks/dominating.py``).
+"""
+
 from skyband.plan.rules import Choice, Rule, named
 from skyband.queries import Query, TopKDominating
 
-LARGEST = 0.2  # beyond this error no guarantee is worth its cost
+SMALL = 1_000  # points in a window whose scores are all kept as quickly as those of a few
+MANY = 10  # dimensions from which on CLA may find that every point is as good as in the top k
+HUGE = 50_000  # points in a window of which not all scores can be kept
 
 
 def _adaptive(queries: tuple[Query, ...]) -> Choice | None:
@@ -15,28 +20,24 @@ def _adaptive(queries: tuple[Query, ...]) -> Choice | None:
     return "adaptive", "its policy allows for approximate answers while more comes than the budget", options
 
 
-def _tiny_error(queries: tuple[Query, ...]) -> Choice | None:
-    error, window = queries[0].error, queries[0].window
-    if not error or error > LARGEST or window.time or sample_size(error, 1 - error) < window.extent:
+def _small(queries: tuple[Query, ...]) -> Choice | None:
+    window = queries[0].window
+    if window.time or window.extent > SMALL:
         return None
-    return "cla", f"samples for an error of {error:g} would hold the whole window, so it is exact at less cost", {}
+    return "bfa", f"the window holds no more than {SMALL:,} points: to keep all scores takes no longer than to bound them", {}
 
 
-def _sampled(queries: tuple[Query, ...]) -> Choice | None:
-    error = queries[0].error
-    if not 0 < error <= LARGEST:
+def _many_dimensions(queries: tuple[Query, ...]) -> Choice | None:
+    query = queries[0]
+    assert isinstance(query, TopKDominating)
+    if len(query.dimensions) < MANY or query.window.time or query.window.extent > HUGE:
         return None
-    return "ahba", f"an error of {error:g} is allowed: samples stand for scores", {"eps": error, "delta": 1 - error}
-
-
-def _quick(queries: tuple[Query, ...]) -> Choice | None:
-    if not queries[0].error:
-        return None
-    return "amsa", f"an error of {queries[0].error:g} is allowed: points with low scores are passed over", {}
+    reason = f"in {len(query.dimensions)} dimensions few points dominate others, so that bounds hardly tell them apart"
+    return "bfa", f"{reason}: all scores are kept", {}
 
 
 def _exact(queries: tuple[Query, ...]) -> Choice | None:
-    return "cla", "it is the fastest exact one: it counts for few candidates, and bounds the scores of all others", {}
+    return "cla", "it counts for few candidates, and bounds the scores of all others", {}
 
 
-RULES: tuple[Rule, ...] = (named, _adaptive, _tiny_error, _sampled, _quick, _exact)
+RULES: tuple[Rule, ...] = (named, _adaptive, _small, _many_dimensions, _exact)

@@ -5,6 +5,8 @@ from typing import cast
 from skyband.plan.rules import Choice, Rule, named
 from skyband.queries import Query, TopKIncomplete
 
+LARGE = 10_000  # rows in a window from which on to hold fewer of them is worth twice the time
+
 
 def _sums_of_panes(queries: tuple[Query, ...]) -> Choice | None:
     query = cast(TopKIncomplete, queries[0])
@@ -14,10 +16,12 @@ def _sums_of_panes(queries: tuple[Query, ...]) -> Choice | None:
 
 
 def _approximate(queries: tuple[Query, ...]) -> Choice | None:
-    error = queries[0].error
-    if not error:
+    """It saves memory, not time: half as many rows a second as SLA in windows of 10,000 rows, and a 25th of its memory."""
+    error, window = queries[0].error, queries[0].window
+    if not error or (not window.time and window.extent < LARGE):
         return None
-    reason = f"an error of {error:g} is allowed: objects are dropped that will hardly be reported by more streams"
+    reason = (f"an error of {error:g} is allowed, and it saves memory, though no time: objects are dropped that will "
+              "hardly be reported by more streams")  # fmt: skip
     return "approx", reason, {"caution": max(0.0, round(0.5 - 1.5 * error, 3))}
 
 
@@ -33,4 +37,4 @@ def _default(queries: tuple[Query, ...]) -> Choice | None:
     return "sla", "it is exact for every window and aggregate, whatever comes", {}
 
 
-RULES: tuple[Rule, ...] = (named, _sums_of_panes, _approximate, _promised, _default)
+RULES: tuple[Rule, ...] = (named, _sums_of_panes, _promised, _approximate, _default)
