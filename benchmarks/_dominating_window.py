@@ -13,7 +13,6 @@ from skyband.kernels.dominating.tell import NONE
 
 ALGORITHMS = plan.algorithms("dominating")
 KINDS = {"IND": datasets.independent, "ANT": datasets.anticorrelated, "COR": datasets.correlated}
-LARGE = 50_000  # points in a window that is filled at once in the grid
 BATCH = 200  # rows of a push where the stream fills the window
 
 
@@ -70,20 +69,23 @@ class Filled:
     """Algorithms that take turns with the same updates of a window that the stream itself has filled, row by row.
 
     Nothing is known of a score but what the algorithm found out. The window is filled and then half of it replaced
-    before anything is timed, in ``patience`` seconds of processor time for each; an algorithm that takes longer is timed
-    in the window as far as it was filled, which is less work. From ``LARGE`` points on the window is filled at once, and
-    half of it replaced as far as there is patience.
+    before anything is timed. An algorithm that takes more than ``patience`` seconds of processor time for that is timed
+    in the window as far as it was filled, which is less work. With ``hurry`` the window is filled at once, and half of
+    it replaced as far as there is patience.
     """
 
-    def __init__(self, names: tuple[str, ...], x: np.ndarray, n: int, k: int, patience: float) -> None:
+    def __init__(
+        self, names: tuple[str, ...], x: np.ndarray, n: int, k: int, patience: float, hurry: bool = False
+    ) -> None:
         self.x, self.n, self.k, self.patience = x, n, k, patience
+        self.hurry = hurry
         self.at: dict[str, int] = {}
         self.algorithms = {name: self._filled(name) for name in names}
 
     def _filled(self, name: str) -> Dominating:
-        large = self.n >= LARGE
-        algorithm = at_once(name, self.x, self.n, self.k) if large else made(name, self.n, self.x.shape[1], self.k)
-        low, last, start = self.n if large else 0, self.n + self.n // 2, time.process_time()
+        n, k = self.n, self.k
+        algorithm = at_once(name, self.x, n, k) if self.hurry else made(name, n, self.x.shape[1], k)
+        low, last, start = n if self.hurry else 0, n + n // 2, time.process_time()
         while low < last and time.process_time() - start < self.patience:
             push(algorithm, self.x, low, min(low + BATCH, last))
             low = min(low + BATCH, last)

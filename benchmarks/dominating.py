@@ -1,6 +1,7 @@
 """Top-k dominating points: the figures and tables of *dominating* (Kontaki et al., TKDE 2012), and CLA beside them.
 
     python benchmarks/dominating.py [--full] [--data DIR]
+    python benchmarks/dominating.py --filled | --grid
 
 Running times per 1000 updates over the size of the window (Figure 7), the dimensions (8), k (9), ε and δ (10); events,
 exact scores and comparisons per 1000 updates (Table 4); accuracy (Tables 2 and 3). As in the paper, times are measured
@@ -8,8 +9,12 @@ from a full window on. Its scores are counted once; AHBA and AMSA start from whe
 with some updates each. n / 100 updates are timed, at least 1000, three times over; of BFA a few. Accuracy is the mean
 share of the right points in the answers over all updates of one full turnover of the window, or of the first n / 10
 where it is large. ``--full`` takes the paper's window (n = 2,000,000; FC: 500,000) for Figure 7, the targets and
-accuracy. Forest Cover (FC) is among the data if DIR has covtype.parquet. On one core it takes less than three minutes,
-with ``--full`` about fifteen.
+accuracy. Forest Cover (FC) is among the data if DIR has covtype.parquet. On one core it takes less than five minutes,
+with ``--full`` about twenty.
+
+``--filled`` is about windows that the stream itself has filled, row by row: no score is known but what an algorithm
+found out. ``--grid`` compares the exact algorithms in such windows, over n, d and k; the planner's rules follow from
+it. Each takes some minutes and keeps its results.
 """
 
 import functools
@@ -46,7 +51,8 @@ KS = [16, 64, 256, 512]
 EVENTS = ("eva", "ada", "ahba", "amsa", "cla")
 PAPER = ("IND", "ANT")
 ALL = (*PAPER, "FC") if DATA else PAPER
-FILLED, PATIENCE = (100_000, 120) if FULL else (20_000, 20)  # points of a window that the stream fills; seconds
+LONE = "--filled" in sys.argv
+FILLED, PATIENCE = (100_000, 60) if FULL or LONE else (20_000, 20)  # points of a window that the stream fills; seconds
 started = time.perf_counter()
 
 
@@ -281,9 +287,10 @@ def filled_by_the_stream() -> list[dict]:
     """Microseconds an update where nothing is known of the scores but what the algorithms found out by themselves."""
     rows, half = [], FILLED // 2
     for kind in PAPER:
-        tell(f"{kind}, n = {FILLED:,}, k = {K}: filled by the stream")
-        window = Filled(EVENTS, KINDS[kind](FILLED + 2 * half, D, seed=1), FILLED, K, PATIENCE)
-        rows.append({"data": kind, "n": FILLED, "k": K, **window.update(half)})
+        tell(f"{kind}, n = {FILLED:,}: filled by the stream")
+        window = Filled(EVENTS, KINDS[kind](FILLED + 2 * half, D, seed=1), FILLED, 256, PATIENCE)
+        rows.append({"data": kind, "n": FILLED, "k": 256, **window.update(half)})
+    show("Filled by the stream itself: µs an update over half a window more", rows)
     return rows
 
 
@@ -294,13 +301,15 @@ def tell(what: str) -> None:
 def main() -> None:
     if "--grid" in sys.argv:
         return main_grid()
+    if LONE:
+        compiled(D)
+        return keep("dominating_filled", updates=filled_by_the_stream())
     console.print(f"n = {M:,}, d = {D}, k = {K} unless said otherwise; milliseconds per 1000 updates")
     tell("compiling")
     compiled(D)
     parts: dict[str, list[dict]] = {"figure_7": figure_7()}
     show("Figure 7: over the size of the window", parts["figure_7"])
     parts["filled"] = filled_by_the_stream()
-    show("Filled by the stream itself: µs an update over half a window more", parts["filled"])
     parts["memory"] = memory()
     show("The state, MB", parts["memory"])
     parts["targets"] = targets(parts["figure_7"])

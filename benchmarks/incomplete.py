@@ -1,6 +1,7 @@
 """Objects assembled from several streams: the tables and figures of Haghani et al. (CIKM 2009), and the speed.
 
     python benchmarks/incomplete.py [--full] [--data DIR]
+    python benchmarks/incomplete.py --batches
 
 Prints, each beside the paper's figure or a baseline measured in the same run:
 
@@ -8,6 +9,7 @@ Prints, each beside the paper's figure or a baseline measured in the same run:
 - Figure 4 and Figure 5: growth with the data, the interval, the window and the correlation;
 - rows for each second of CPU time, of SLA, EAA and the approximate algorithm; of panes beside a group-by for each
   window, and what they hold as ids come and go;
+- the same of SLA by the rows of a batch (``--batches``: this alone);
 - with ``--data DIR``, where ``DIR/honeypot.parquet`` is: clients over the servers they call, as Tables 3 and 4.
 
 ``--full`` takes larger windows and more rows, and keeps the results.
@@ -166,7 +168,28 @@ def speed() -> dict[str, list[dict[str, Any]]]:
             rows.append({"window": window, "algorithm": name.partition("(")[0], "rows/s": int(rate),
                          "rows held": run().stats.candidates, "target 100,000": met})  # fmt: skip
     show("Every arrival: 3 streams, k = 10, ξ = 0.5, batches of 10,000 rows", rows)
-    return {"arrivals": rows, "panes": panes(), "forgetting": forgetting()}
+    return {"arrivals": rows, "batches": batches(), "panes": panes(), "forgetting": forgetting()}
+
+
+def batches(window: int = 10_000, least: int = 3_000) -> list[dict[str, Any]]:
+    """What a push costs in any case tells where batches are small: SLA at every arrival, in a full window."""
+    sizes = (10_000, 1_000, 100, 10, 1)
+    table = datasets.scattered(window + 4 * max(10 * least, *sizes))
+    monitors, rows = {size: sb.Monitor(query("sla", 3, 10, window)) for size in sizes}, []
+    for monitor in monitors.values():
+        monitor.push(table.slice(0, window))
+    taken = dict.fromkeys(sizes, np.inf)
+    for turn in range(3):
+        for size, monitor in monitors.items():
+            count = size * max(1, min(10 * least, least * size) // size)
+            begin = time.process_time()
+            for start in range(window + turn * count, window + (turn + 1) * count, size):
+                monitor.push(table.slice(start, size))
+            taken[size] = min(taken[size], (time.process_time() - begin) / count)
+    for size in sizes:
+        rows.append({"rows a batch": size, "rows/s": int(1 / taken[size]), "µs a batch": taken[size] * size * 1e6})
+    show(f"Every arrival, by the rows of a batch: SLA, 3 streams, k = 10, window {window:,}", rows)
+    return rows
 
 
 def panes() -> list[dict[str, Any]]:
@@ -252,6 +275,9 @@ def honeypot(directory: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def main() -> None:
+    if "--batches" in sys.argv:
+        keep("incomplete_batches", batches=batches())
+        return
     results = {**tables(), **figures(), **speed()}
     if "--data" in sys.argv:
         found = honeypot(Path(sys.argv[sys.argv.index("--data") + 1]))

@@ -23,7 +23,7 @@ def over(window, algorithm, k=10, **fields):
 
 
 def compared(table, k=10, window=1000, **fields):
-    """How precise the answers are with what the planner takes for an error of 0.2, and how many rows and instances are held: means."""
+    """How precise the answers are for an error of 0.2, and how many rows and instances are held: means."""
     exact, near = over(sb.last(window), "sla", k), over(sb.last(window), "approx(caution=0.2)", k, **fields)
     found = []
     for start in range(0, table.num_rows, 100):

@@ -1,4 +1,4 @@
-"""CLA: candidates and ledger, the fastest exact algorithm here."""
+"""CLA: candidates and ledger, the fastest exact algorithm here for large windows of few dimensions."""
 
 import numpy as np
 

@@ -8,8 +8,7 @@ from skyband.plan.rules import Choice, Rule, named
 from skyband.queries import Query, TopKDominating
 
 SMALL = 1_000  # points in a window whose scores are all kept as quickly as those of a few
-MANY = 10  # dimensions from which on CLA may find that every point is as good as in the top k
-HUGE = 50_000  # points in a window of which not all scores can be kept
+MANY = ((14, 100_000), (10, 50_000))  # dimensions, and up to how many points in a window CLA may be far slower there
 
 
 def _adaptive(queries: tuple[Query, ...]) -> Choice | None:
@@ -24,16 +23,21 @@ def _small(queries: tuple[Query, ...]) -> Choice | None:
     window = queries[0].window
     if window.time or window.extent > SMALL:
         return None
-    return "bfa", f"the window holds no more than {SMALL:,} points: to keep all scores takes no longer than to bound them", {}
+    return (
+        "bfa",
+        f"the window holds no more than {SMALL:,} points: to keep all scores takes no longer than to bound them",
+        {},
+    )
 
 
 def _many_dimensions(queries: tuple[Query, ...]) -> Choice | None:
     query = queries[0]
     assert isinstance(query, TopKDominating)
-    if len(query.dimensions) < MANY or query.window.time or query.window.extent > HUGE:
+    d, window = len(query.dimensions), query.window
+    if window.time or not any(d >= least and window.extent <= most for least, most in MANY):
         return None
-    reason = f"in {len(query.dimensions)} dimensions few points dominate others, so that bounds hardly tell them apart"
-    return "bfa", f"{reason}: all scores are kept", {}
+    reason = f"in {d} dimensions few points dominate others, so that bounds hardly tell them apart: all scores are kept"
+    return "bfa", reason, {}
 
 
 def _exact(queries: tuple[Query, ...]) -> Choice | None:

@@ -27,8 +27,8 @@ class TopKDominating(Query):
             ``"max"``. What is the name of a column, however odd, is that column; all else is an expression.
         window: see :func:`skyband.last`.
         policy: ``"exact"``, or ``"adaptive"``: approximate answers while the stream comes too fast for exact ones.
-        error: 0 is exact. Up to 0.2 an answer may miss points, by samples that are off by more than this share with
-            no more than this probability (``ahba``); above, points are passed over without a guarantee (``amsa``).
+        error: 0 is exact; so is any other, since no approximate algorithm was found to cost less. For ``ahba``, if
+            ``algorithm`` or ``policy`` asks for it, the share by which samples may be off, and how probable that is.
         partition_by, where, select, ties, algorithm, name: as in :class:`TopK`.
 
     >>> import skyband as sb

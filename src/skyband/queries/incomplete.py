@@ -21,6 +21,7 @@ Occurrences = Literal["once", "many"]
 
 AGGREGATES = ("sum", "count", "mean", "max", "min", "product")
 ADDITIVE = ("sum", "count", "mean")  # an absent stream adds nothing
+LARGE = 10_000  # rows in a window from which on it is worth twice the time to hold fewer of them
 LARGEST = 1e300  # larger amounts are left out: with them a sum could leave the range of a double
 
 
@@ -138,9 +139,14 @@ class TopKIncomplete(Query):
 
     @property
     def sketched(self) -> bool:
-        """Whether the answer is approximate: ids are then hashed for the sketches."""
-        name, _ = self.algorithm_call()
-        return name == "approx" or (name == "auto" and self.error > 0 and not (self.window.hopping and self.adds_up))
+        """Whether the answer is approximate: ids are then hashed for the sketches.
+
+        An error that is allowed makes it so only where that saves memory: in large windows of which all must be held.
+        """
+        if self.algorithm != "auto":
+            return self.algorithm_call()[0] == "approx"
+        large = self.window.time or self.window.extent >= LARGE
+        return self.error > 0 and large and not self.promises and not (self.window.hopping and self.adds_up)
 
     @property
     def low(self) -> float:
