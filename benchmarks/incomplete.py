@@ -7,8 +7,8 @@ Prints, each beside the paper's figure or a baseline measured in the same run:
 
 - Tables 1 and 2: what EAA and the approximate algorithm hold, and how precise the latter is;
 - Figure 4 and Figure 5: growth with the data, the interval, the window and the correlation;
-- rows for each second of CPU time, of SLA, EAA and the approximate algorithm; of panes beside a group-by for each
-  window, and what they hold as ids come and go;
+- rows for each second of CPU time, of SLA, EAA and the approximate algorithm; of aggregates over all rows of a group;
+  of panes beside a group-by for each window, and what they hold as ids come and go;
 - the same of SLA by the rows of a batch (``--batches``: this alone);
 - with ``--data DIR``, where ``DIR/honeypot.parquet`` is: clients over the servers they call, as Tables 3 and 4.
 
@@ -168,7 +168,13 @@ def speed() -> dict[str, list[dict[str, Any]]]:
             rows.append({"window": window, "algorithm": name.partition("(")[0], "rows/s": int(rate),
                          "rows held": run().stats.candidates, "target 100,000": met})  # fmt: skip
     show("Every arrival: 3 streams, k = 10, ξ = 0.5, batches of 10,000 rows", rows)
-    return {"arrivals": rows, "batches": batches(), "panes": panes(), "forgetting": forgetting()}
+    return {
+        "arrivals": rows,
+        "batches": batches(),
+        "aggregates": aggregates(),
+        "panes": panes(),
+        "forgetting": forgetting(),
+    }
 
 
 def batches(window: int = 10_000, least: int = 3_000) -> list[dict[str, Any]]:
@@ -189,6 +195,30 @@ def batches(window: int = 10_000, least: int = 3_000) -> list[dict[str, Any]]:
     for size in sizes:
         rows.append({"rows a batch": size, "rows/s": int(1 / taken[size]), "µs a batch": taken[size] * size * 1e6})
     show(f"Every arrival, by the rows of a batch: SLA, 3 streams, k = 10, window {window:,}", rows)
+    return rows
+
+
+def aggregates() -> list[dict[str, Any]]:
+    """Aggregates over all rows of a group, one stream."""
+    n, rng, rows = 400_000 if FULL else 200_000, np.random.default_rng(2), []
+    table = pa.table({"id": rng.integers(0, 1000, n), "x": rng.random(n)})
+    asked: dict[str, dict[str, Any]] = {name: dict(aggregate=name) for name in ("sum", "mean", "max", "product")}
+    asked |= {"count_distinct": dict(aggregate="count_distinct"),
+              "sum, two outputs, having": dict(outputs={"n": "count(*)", "top": "max(x)"}, having="n > 3")}  # fmt: skip
+    for name, fields in asked.items():
+        rates = {}
+        for every in (1000, None):
+            window = sb.last(10_000, every=every)
+            asking = sb.TopKIncomplete(k=10, id="id", value="x", window=window, **fields)
+
+            def run(asking: sb.TopKIncomplete = asking) -> None:
+                monitor = sb.Monitor(asking)
+                for start in range(0, n, 10_000):
+                    monitor.push(table.slice(start, 10_000))
+
+            rates["every arrival" if every is None else f"every {every} rows"] = int(n / seconds(run))
+        rows.append({"aggregate": name, **rates})
+    show("Groups: 1000 of them, k = 10, windows of 10,000 rows, batches of 10,000, rows/s", rows)
     return rows
 
 

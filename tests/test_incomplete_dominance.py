@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 import streams
 from cases import follow
-from incomplete_cases import AGGREGATES, NAMES, pair
+from incomplete_cases import AGGREGATES, NAMES, SUMMED, pair
 
 import skyband as sb
 from skyband import datasets
@@ -41,8 +41,10 @@ def declared(how, most=1):
     return fields if how == "count" else {**fields, "bounds": BOUNDS}
 
 
-@pytest.mark.parametrize("how", AGGREGATES)
-@pytest.mark.parametrize(("occurrences", "most"), [("once", 1), ("many", 1), ("many", 3)])
+@pytest.mark.parametrize(("how", "occurrences", "most"), [
+    *((how, "once", 1) for how in AGGREGATES),
+    *((how, "many", most) for how in (*SUMMED, "function") for most in (1, 3)),
+])  # fmt: skip
 @pytest.mark.parametrize("window", ["count-20-5", "time-10-2", "arrivals-60", "arrival-time-20"])
 def test_exact_while_the_promise_is_kept(how, occurrences, most, window):
     if window == "arrivals-60":
@@ -98,8 +100,9 @@ class Definition:
         return len({p[1] for p, current, _ in instances if p[0] >= row[0] and current > best and p[1] != row[1]})
 
 
-@pytest.mark.parametrize("how", ["sum", "mean", "max", "min", "product"])
-@pytest.mark.parametrize(("occurrences", "most"), [("once", 1), ("many", 2)])
+@pytest.mark.parametrize(("how", "occurrences", "most"), [
+    *((how, "once", 1) for how in ("sum", "mean", "max", "min", "product")), ("sum", "many", 2),
+])  # fmt: skip
 def test_holds_exactly_the_k_dominance_set(how, occurrences, most):
     k, extent = 2, 40
     query, _ = pair(k, dict(extent=extent), how, occurrences, "eaa", **declared(how, most))

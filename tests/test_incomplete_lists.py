@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 import streams
 from cases import follow
-from incomplete_cases import AGGREGATES, NAMES, pair
+from incomplete_cases import AGGREGATES, NAMES, SUMMED, pair
 
 import skyband as sb
 from skyband.kernels.incomplete.lists import threshold_algorithm
@@ -23,8 +23,9 @@ def whole_of(monitor):
     return algorithm._unpacked(algorithm.states[0])
 
 
-@pytest.mark.parametrize("how", [name for name in AGGREGATES if name != "function"])
-@pytest.mark.parametrize("occurrences", ["once", "many"])
+@pytest.mark.parametrize(("how", "occurrences"), [
+    *((how, "once") for how in AGGREGATES if how != "function"), *((how, "many") for how in SUMMED),
+])  # fmt: skip
 def test_the_threshold_algorithm_misses_nobody_above_its_bar(how, occurrences):
     low = 0 if how == "product" else -1
     query, _ = pair(3, dict(extent=250), how, occurrences, "sla")

@@ -15,6 +15,10 @@ def ask(window=None, **fields):
     )
 
 
+def many(**fields):
+    return {"occurrences": "many", **fields}
+
+
 def scores(**fields):
     monitor = sb.Monitor(ask(k=9, **fields))
     monitor.push(ROWS)
@@ -29,7 +33,7 @@ def scores(**fields):
         (dict(id=None), "id=None must be a column name"),
         (dict(stream=3), "stream=3 must be a column name"),
         (dict(value="x +"), "x +"),
-        (dict(select=("o", "x")), "its id is all that the answer can show"),
+        (dict(select=("o", "x")), "answer can show its id only; select among o"),
         (dict(occurrences="twice"), 'occurrences=\'twice\' is unknown; it is "once" or "many"'),
         (dict(aggregate="median"), "aggregate='median' is unknown; it is one of sum, count, mean"),
         (dict(aggregate="mean"), "aggregate='mean' needs streams="),
@@ -50,6 +54,41 @@ def scores(**fields):
         (dict(bounds=(0, float("nan"))), "bounds="),
         (dict(bounds=(1, 2)), "an absent stream adds nothing, so the smallest value must be 0"),
         (dict(bounds=(-1, 2), aggregate="product", streams=2), "monotone only for values from 0 on"),
+        (dict(bounds=(1, 2), occurrences="many"), "the smallest value must be 0"),
+        (dict(value="x DESC"), "value='x DESC' is not an SQL expression"),
+        (dict(id=()), "id=() must be a column name, or several"),
+        (dict(id=("o", "o")), "names a column twice"),
+        (dict(order="down"), "order='down' is unknown"),
+        (dict(order="asc"), "order='asc' is for aggregates over all rows of a group"),
+        (dict(outputs={"n": "count(*)"}), "only the newest of each stream counts; take occurrences='many'"),
+        (dict(having="count(*) > 1"), "take occurrences='many', or leave having out"),
+        (dict(aggregate="count_distinct"), "take occurrences='many'"),
+        (many(aggregate=np.sum, streams=("r1",), having="score > 1"), "a Python function sees the sums of the streams"),
+        (many(aggregate="max", value=None), "aggregate='max' needs value="),
+        (many(aggregate="count_distinct", value=None), "needs value="),
+        (many(aggregate="mean", most=1), "most=1 promises how high a sum or count may still rise"),
+        (many(most=1, outputs={"n": "count(*)"}), "leave it out"),
+        (many(outputs=["count(*)"]), "must be a mapping from names to aggregates"),
+        (many(outputs={"n": "x + 1"}), "outputs['n']='x + 1' must be one aggregate: count(*)"),
+        (many(outputs={"n": "median(x)"}), "must be one aggregate"),
+        (many(outputs={"n": "count(*) + 1"}), "must be one aggregate"),
+        (many(outputs={"n": 3}), "must be one aggregate"),
+        (many(outputs={"n": "sum(DISTINCT x)"}), "DISTINCT is served in count(DISTINCT e) only"),
+        (many(outputs={"n": "count(DISTINCT x, s)"}), "an aggregate is of one expression"),
+        (many(outputs={"n": "max(x, y)"}), "greatest(...)"),
+        (many(outputs={"n": "sum(max(x))"}), "the aggregate MAX(x) is not allowed"),
+        (many(outputs={"n": "sum(x +)"}), "is not an SQL expression"),
+        (many(outputs={"n": "sum(x) OVER ()"}), "must be one aggregate"),
+        (many(outputs={"score": "count(*)"}), "has a column 'score' anyway"),
+        (many(outputs={"o": "count(*)"}), "has a column 'o' anyway"),
+        (many(outputs={"at": "count(*)"}), "has a column 'at' anyway"),
+        (many(outputs={"g": "count(*)"}, partition_by=("g",)), "has a column 'g' anyway"),
+        (many(having="x > 1"), "there is no column 'x'"),
+        (many(having="x > 1"), "not over columns of rows: for those there is where="),
+        (many(having="count(*)"), "a condition must be true or false"),
+        (many(having="median(x) > 1"), "the aggregate MEDIAN(x) is not allowed"),
+        (many(having="1 < count(x) OVER ()"), "is not an SQL expression"),
+        (many(having=3), "having=3 must be an SQL condition"),
         (dict(most=0), "most=0 must be a whole number, at least 1"),
         (dict(most=1.5), "most=1.5"),
     ],
@@ -64,8 +103,17 @@ def test_refused(fields, message):
     ("fields", "message"),
     [
         (dict(algorithm="panes"), "cannot serve a window that moves with every arrival"),
-        (dict(algorithm="panes", window=sb.last(9, every=3)), "serves sums, counts and means with occurrences='many'"),
-        (dict(algorithm="rapf"), "algorithm='rapf' is unknown; there are approx, eaa, panes, sla"),
+        (dict(algorithm="panes", window=sb.last(9, every=3)), "over all rows of a group, not occurrences='once'"),
+        (dict(algorithm="tally"), "over all rows of a group, not occurrences='once'"),
+        (many(algorithm="tally", aggregate=np.sum, streams=("r1",)), "not a Python function for aggregate"),
+        *(
+            (many(algorithm=name, aggregate=how), f"algorithm={name!r} serves sums and counts of rows")
+            for name in ("sla", "eaa", "approx")
+            for how in ("mean", "min", "max", "product", "count_distinct")
+        ),
+        (many(algorithm="sla", order="asc"), "the largest first"),
+        (many(algorithm="sla", outputs={"n": "count(*)"}), "with nothing beside"),
+        (dict(algorithm="rapf"), "algorithm='rapf' is unknown; there are approx, eaa, panes, sla, tally"),
         (dict(algorithm="approx(caution=2)"), "caution=2 must be from 0 to 1"),
         (dict(algorithm="approx(bitmaps=0.5)"), "bitmaps=0.5 must be a whole number"),
     ],
@@ -83,10 +131,12 @@ def test_what_an_absent_stream_counts_for():
     assert scores(aggregate="mean", streams=3) == {"a": 0.25, "b": 0.25, "c": 0.5 / 3}
     assert scores(aggregate="max") == {"b": 0.75, "a": 0.5, "c": 0.5}
     assert scores(aggregate="max", bounds=(-1, 1)) == {"b": 0.75, "a": 0.5, "c": 0.5}
-    assert scores(aggregate="min", streams=2) == {"a": 0.25, "b": 0.0, "c": 0.0}
-    assert scores(aggregate="min", streams=2, bounds=(-1, 1)) == {"a": 0.25, "b": -1.0, "c": -1.0}
-    assert scores(aggregate="product", streams=2) == {"a": 0.125, "b": 0.0, "c": 0.0}
-    assert scores(aggregate="product", streams=2, bounds=(0.5, 1)) == {"b": 0.375, "a": 0.25, "c": 0.25}
+    assert scores(aggregate="min", streams=3) == {"a": 0.0, "b": 0.0, "c": 0.0}
+    assert scores(aggregate="min", streams=3, bounds=(-1, 1)) == {"a": -1.0, "b": -1.0, "c": -1.0}
+    two = dict(where="s <> 'r3'", streams=2)
+    assert scores(aggregate="min", **two) == {"a": 0.25, "b": 0.0}
+    assert scores(aggregate="product", **two) == {"a": 0.125, "b": 0.0}
+    assert scores(aggregate="product", **two, bounds=(0.25, 1)) == {"b": 0.1875, "a": 0.125}
     named = dict(aggregate=lambda v: v[:, 0] + 10 * v[:, 1], streams=("r1", "r2"))
     assert scores(**named) == {"a": 3.0, "b": 0.75}  # r3 is none of the streams
     assert scores(**named, bounds=(-1, 1)) == {"a": 3.0, "b": 0.75 - 10}
@@ -131,7 +181,11 @@ def test_functions_and_their_states():
         (dict(window=sb.last(9, every=3), occurrences="many"), "panes"),
         (dict(window=sb.last(9, every=3), occurrences="many", error=0.1), "panes"),
         (dict(window=sb.last(9, every=3)), "sla"),
-        (dict(occurrences="many"), "sla"),
+        (many(), "tally"),
+        (many(aggregate="mean"), "tally"),
+        (many(aggregate="mean", error=0.2), "tally"),
+        (many(aggregate="max", window=sb.last(9, every=3)), "panes"),
+        (many(error=0.2), "approx"),
         (dict(most=1, bounds=(0, 1), streams=3), "eaa"),
         (dict(most=1, bounds=(0, 1)), "sla"),
         (dict(most=2, bounds=(0, 1), streams=3), "sla"),
@@ -144,6 +198,51 @@ def test_functions_and_their_states():
 )
 def test_the_plan(fields, algorithm):
     assert f"algorithm: {algorithm}" in sb.explain(ask(**fields))
+
+
+def test_more_streams_than_declared_are_an_error():
+    """Named, before anything is taken in; a stream that only invalid rows name is none."""
+    for fields in (
+        dict(),
+        many(),
+        many(window=sb.last(4, every=2)),
+        many(aggregate="mean", window=sb.last(4, every=2)),
+    ):
+        monitor = sb.Monitor(ask(streams=2, **fields))
+        monitor.push({name: column[:3] for name, column in ROWS.items()})
+        before = monitor.dumps()
+        monitor.push({"o": ["a"], "s": ["r9"], "x": [None]})
+        assert monitor.stats.invalid == 1
+        monitor = sb.Monitor.loads(before)
+        for batch in (ROWS, {name: column[3:] for name, column in ROWS.items()}):
+            with pytest.raises(sb.QueryError) as caught:
+                monitor.push(batch)
+            assert "streams=2, but rows of 3 streams have come (s: r1, r2, r3)" in str(caught.value)
+            assert monitor.dumps() == before
+        with pytest.raises(sb.QueryError, match="rows of 3 streams"):
+            sb.Monitor([ask(), ask(streams=2)]).push(ROWS)
+    monitor = sb.Monitor(ask(streams=("r1", "r2"), aggregate="mean"))
+    monitor.push(ROWS)
+    assert monitor.stats.invalid == 1
+
+
+def test_ids_of_several_columns():
+    query = ask(id=["o", "s"], stream=None, aggregate="max")
+    assert query.id == ("o", "s") and sb.Monitor(query).push(ROWS).column_names == ["at", "op", "score", "o", "s"]
+    assert sb.Monitor(query.but(select=("s",))).push(ROWS).column_names == ["at", "op", "score", "s"]
+    monitor = sb.Monitor(ask(id=("o", "s"), streams=3))  # assembled objects too
+    monitor.push({"o": ["a", "a", "a"], "s": ["r1", "r1", "r2"], "x": [1, 2, 3]})
+    assert monitor.top().select(["score", "o", "s"]).to_pylist() == [
+        {"score": 3.0, "o": "a", "s": "r2"}, {"score": 2.0, "o": "a", "s": "r1"}]  # fmt: skip
+
+
+def test_an_answer_in_words():
+    query = ask(
+        id=("o", "s"), aggregate="mean", occurrences="many", order="asc", outputs={"n": "count(*)"}, having="n > 1"
+    )
+    assert sb.explain(query).splitlines()[0] == (
+        "top 2 o, s by mean of x, many per s, smallest first, with n, having n > 1 over the last 9 at every arrival"
+    )
 
 
 def test_several_queries_at_once():

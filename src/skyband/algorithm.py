@@ -81,6 +81,7 @@ class Rankings(NamedTuple):
     number: Ints  # of each row: the object's arrival number
     score: Floats
     other: Ints = NOTHING  # pairs: the arrival number of the second object
+    values: Floats = NO_VALUES  # two-dimensional: what the answer shows beside the columns of the row (Query.computed)
 
     @classmethod
     def of(cls, out: Output) -> "Rankings":
@@ -103,10 +104,11 @@ class Changes(NamedTuple):
     number: Ints
     score: Floats
     other: Ints = NOTHING  # as in Rankings
+    values: Floats = NO_VALUES
 
     def take(self, which: NDArray[Any]) -> "Changes":
         """Some of the changes, by index or mask."""
-        return Changes._make(column[which] if column.size else column for column in self)
+        return Changes._make(column[which] if len(column) else column for column in self)
 
 
 Emission = Rankings | Changes

@@ -11,7 +11,6 @@ from skyband import scoring
 from skyband.algorithm import NO_TAGS, NOTHING, Floats, Ints, Rows
 from skyband.columns import check_distinct
 from skyband.errors import QueryError
-from skyband.expressions import find_column
 from skyband.kernels.intake import count_nan, number_objects
 from skyband.keys import Keys
 from skyband.measures import Measured
@@ -73,6 +72,7 @@ class Intake:
             measured = self.measure.evaluate(table)
         else:  # a sequence, which takes the values when they are due
             measured = Measured(self.measure.score_where(passes, table), np.empty((size, 0)))
+        self.measure.check(table, measured, [keys.rows for keys in self.tags])
         time = NOTHING if self.window.on is None else positions(table, self.window.on, self.window.time)
         return table, size, measured, time, passes
 
@@ -122,8 +122,8 @@ class Intake:
         self.schema = empty.schema
         if self.query.partition_by:
             self.keys = _keys(empty, self.query.partition_by, "partition_by")
-        groups = ([find_column(name, names) for name in group] for group in self.measure.tags)
-        self.tags = tuple(_keys(empty, group, ", ".join(group)) for group in groups)
+        coded = self.measure.tagged(empty)
+        self.tags = tuple(_keys(part, part.column_names, ", ".join(part.column_names)) for part in coded)
         return empty
 
     @property
@@ -157,7 +157,8 @@ class Intake:
         return code
 
     def _tagged(self, table: pa.Table) -> Ints:
-        return np.stack([keys.encode(table) for keys in self.tags], axis=1) if self.tags else NO_TAGS
+        coded = zip(self.tags, self.measure.tagged(table), strict=True)
+        return np.stack([keys.encode(part) for keys, part in coded], axis=1) if self.tags else NO_TAGS
 
     def _number(self, count: int) -> int:
         first = self.accepted

@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from skyband import memory, scoring
-from skyband.algorithm import NOTHING, Changes, Floats, Ints
+from skyband.algorithm import NO_VALUES, NOTHING, Changes, Floats, Ints
 from skyband.errors import QueryError
 from skyband.positions import position_type, spelled
 from skyband.queries import Query
@@ -27,6 +27,7 @@ class Written(NamedTuple):
     number: Ints  # of each row
     score: Floats
     other: Ints = NOTHING  # pairs: the second object of each row
+    values: Floats = NO_VALUES  # of each row: the columns that the algorithm makes
 
 
 class Layout:
@@ -63,11 +64,19 @@ class Layout:
         """``at, op, <partition…>, score, <columns…>``."""
         op = _OPS.take(pa.array((changes.op > 0).astype(np.int8)))
         return pa.table({"at": self._spelled(changes.at), "op": op, **_columns(keys),
-                         "score": self._score(changes.score), **self._payload(rows)})  # fmt: skip
+                         "score": self._score(changes.score), **self._payload(rows),
+                         **self._computed(changes.values)})  # fmt: skip
 
     def _table(self, head: dict[str, pa.Array], written: Written, rows: pa.Table) -> pa.Table:
         return pa.table({**head, **_columns(written.keys), "rank": _ranks(written.size),
-                         "score": self._score(written.score), **self._payload(rows)})  # fmt: skip
+                         "score": self._score(written.score), **self._payload(rows),
+                         **self._computed(written.values)})  # fmt: skip
+
+    def _computed(self, values: Floats) -> dict[str, pa.Array]:
+        """Columns that the algorithm made; NaN is NULL."""
+        listed = values.reshape(len(values), len(self.query.computed)) if values.size else None
+        return {name: pa.array([] if listed is None else listed[:, i], pa.float64(), from_pandas=True).cast(kind)
+                for i, (name, kind) in enumerate(self.query.computed)}  # fmt: skip
 
     def _payload(self, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
         return {item.name: item.evaluate(rows) for item in self._items}

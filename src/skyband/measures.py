@@ -52,6 +52,14 @@ class Measure(ABC):
         """Equal for schemas under which a row has the same measures, so that rows of both can be ranked together."""
         return None
 
+    def tagged(self, table: pa.Table) -> list[pa.Table]:
+        """What is coded: of each group of tags the columns, row by row."""
+        return [table.select([scoring.find_column(name, table.column_names) for name in tag]) for tag in self.tags]
+
+    def check(self, table: pa.Table, measured: Measured, tags: Sequence[pa.Table]) -> None:
+        """Raises if rows are not what the query declares them to be, given the ``tags`` that have come before."""
+        return None  # most queries declare nothing that a row could tell
+
     @abstractmethod
     def needs(self, names: Sequence[str]) -> tuple[str, ...]:
         """The columns that are looked at, tags included, as they are called among ``names``."""

@@ -25,7 +25,7 @@ from skyband.queries import Query
 
 _WIDE = ("values", "tags")  # two-dimensional: saved row by row
 _COLUMNS = Rows._fields[:4]
-S = TypeVar("S", bound=tuple[NDArray[Any], ...])
+S = TypeVar("S", bound=tuple[Any, ...])
 
 
 class PerKey(Algorithm, Generic[S]):

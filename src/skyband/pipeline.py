@@ -166,6 +166,7 @@ class Pipeline:
         """What is kept, with the types that the columns have from now on; changes nothing."""
         assert self.store is not None and self.intake.schema is not None
         intake, before = self.intake, self.intake.schema
+        coded = intake.measure.tagged(schema.empty_table())
         if intake.measure.form(schema) != intake.measure.form(before) and self.algorithm.keys().size:
             name = next(field.name for field in schema if field.type != before.field(field.name).type)
             raise QueryError(f"column {name!r} of a batch is of type {schema.field(name).type}; it was of type "
@@ -174,7 +175,7 @@ class Pipeline:
         return Kept(
             RowStore(retyped(self.store.table, schema), self.store.number),
             None if intake.keys is None else Keys(retyped(intake.keys.rows, schema)),
-            tuple(Keys(retyped(keys.rows, schema)) for keys in intake.tags),
+            tuple(Keys(retyped(keys.rows, part.schema)) for keys, part in zip(intake.tags, coded, strict=True)),
             None if intake.held is None else retyped(intake.held, schema),
         )
 
@@ -213,7 +214,7 @@ class Pipeline:
     def _sorted(self, event: Rankings, by: Ints) -> Written:
         """Blocks in the order in which they are written: ``by``, then the values of the partition columns."""
         size = np.diff(event.offset)
-        number, score, other = event.number, event.score, event.other
+        number, score, other, values = event.number, event.score, event.other, event.values
         order = np.arange(by.size)
         if self.intake.keys is not None:
             order = np.lexsort((self.intake.keys.rank()[event.key], by))
@@ -221,9 +222,10 @@ class Pipeline:
             start = np.repeat(event.offset[order] - np.append(0, np.cumsum(size[order])[:-1]), size[order])
             rows = np.arange(number.size) + start
             number, score, other = number[rows], score[rows], other[rows] if other.size else other
+            values = values[rows] if values.size else values
         size = size[order]
         keys = None if self.intake.keys is None else self._keys(np.repeat(event.key[order], size))
-        return Written(event.end[order], keys, size, number, score, other)
+        return Written(event.end[order], keys, size, number, score, other, values)
 
     def _forget_partitions(self) -> None:
         """Drops the codes of partitions that have nothing left, once they are the most."""

@@ -22,7 +22,8 @@ from skyband.expressions import Expression, Function, call, distance, find_colum
 from skyband.expressions.values import floats
 
 __all__ = ["Condition", "Direction", "Function", "Item", "Labelled", "OrderBy", "Score", "compile_condition",
-           "compile_item", "compile_order", "distance", "find_column", "listed", "quoted", "split_order"]  # fmt: skip
+           "compile_item", "compile_number", "compile_order", "distance", "find_column", "listed", "quoted",
+           "split_order"]  # fmt: skip
 
 OrderBy = str | Function | tuple[Function, str]
 Direction = Literal["ASC", "DESC"]
@@ -245,6 +246,12 @@ def compile_order(order_by: OrderBy, sides: tuple[str, ...] = ()) -> Score:
         return Score(direction == "DESC", source.columns, source.sql, source)
     function, direction = split_order(order_by)
     return Score(direction == "DESC", None, None, function)
+
+
+def compile_number(text: str, label: str) -> Score:
+    """Reads an expression that has a number for each row."""
+    source = Expression(text, label)
+    return Score(True, source.columns, source.sql, source)
 
 
 def compile_condition(where: str, sides: tuple[str, ...] = ()) -> Condition:

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 import streams
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PythonException, StreamingQueryException
 
 import skyband as sb
 from skyband.spark.run import run
@@ -15,6 +15,16 @@ SPREAD = [
     sb.TopKPairs(k=3, order_by="abs(a.x - b.x) + abs(a.y - b.y) ASC", window=HOPS, different="g"),
     sb.TopKDominating(k=3, dimensions={"x": "max", "y": "min"}, window=HOPS),
     sb.TopKIncomplete(k=3, id="h", stream="g", value="x", occurrences="many", window=HOPS),
+    sb.TopKIncomplete(
+        k=3,
+        id=("h", "g"),
+        value="x",
+        aggregate="mean",
+        window=HOPS,
+        order="asc",
+        having="n >= 2",
+        outputs={"n": "count(*)", "low": "min(y)", "kinds": "count(distinct y)"},
+    ),
 ]
 IN_ONE_PLACE = [
     sb.TopKPairs(k=2, order_by="abs(a.x - b.x) DESC", window=sb.last("4 seconds"), partition_by=("g",)),
@@ -23,6 +33,16 @@ IN_ONE_PLACE = [
     sb.TopKPairs(k=2, order_by="abs(a.x - b.x) DESC", window=HOPS, partition_by=("g",), where="a.id < b.id"),
     sb.TopKDominating(k=2, dimensions={"x": "max", "y": "min"}, window=HOPS, partition_by=("g", "h")),
     sb.TopKIncomplete(k=2, id="h", value="y * y", window=HOPS, partition_by=("g",)),
+    sb.TopKIncomplete(
+        k=2,
+        id="g",
+        value="x",
+        aggregate="max",
+        window=sb.last("4 seconds"),
+        having="count(*) > 1",
+        outputs={"p": "product(x)", "n": "count(y)"},
+    ),
+    sb.TopKIncomplete(k=2, id="h", value="y", aggregate="count_distinct", window=HOPS, partition_by=("g",)),
 ]
 
 
@@ -34,7 +54,8 @@ def batches():
 
 
 def ids(query):
-    return f"{query.family}-{query.window.kind}{'-partitions' * bool(query.partition_by)}"
+    how = f"-{query.aggregate}" if query.family == "incomplete" else ""
+    return f"{query.family}-{query.window.kind}{'-partitions' * bool(query.partition_by)}{how}"
 
 
 SOME_SLOW = [pytest.param(query, marks=[pytest.mark.slow] * (query.family != "dominating")) for query in SPREAD]
@@ -72,6 +93,16 @@ def test_goes_on_from_a_checkpoint(spark, tmp_path, query):
         ranking = run(files(spark, tmp_path / "rows"), query, shards=2)
         got += collect(ranking, checkpoint=tmp_path / "state")
     assert_same_rows(pa.concat_tables(got), answer(query, batches(), flush=False))
+
+
+def test_more_streams_than_declared(spark):
+    """The query fails with the engine's message; static and streaming, sums too."""
+    for fields in (dict(occurrences="many"), dict(aggregate="mean")):
+        query = sb.TopKIncomplete(k=3, id="h", stream="g", value="x", streams=2, window=HOPS, **fields)
+        with pytest.raises(PythonException, match=r"streams=2, but rows of \d streams have come"):
+            run(frame(spark, pa.concat_tables(batches())), query, shards=1).toArrow()
+    with pytest.raises(StreamingQueryException, match=r"streams=2, but rows of \d streams have come"):
+        collect(run(stream(spark, batches()), query, shards=1))
 
 
 @pytest.mark.slow

@@ -27,6 +27,19 @@ QUERIES = {
     "dominating": lambda **f: sb.TopKDominating(dimensions={"x": "max", "y": "min"}, **f),
     "counts": lambda **f: sb.TopKIncomplete(id="g", **f),
     "sums": lambda **f: sb.TopKIncomplete(id="h", stream="g", value="x", occurrences="many", **f),
+    "smallest": lambda **f: sb.TopKIncomplete(id="h", value="x", order="asc", **f),
+    "means": lambda **f: sb.TopKIncomplete(
+        id=("h", "g"),
+        value="x",
+        aggregate="mean",
+        order="asc",
+        having="n >= 2",
+        outputs={"n": "count(*)", "top": "max(y)", "d": "count(distinct y)"},
+        **f,
+    ),
+    "products": lambda **f: sb.TopKIncomplete(
+        id="g", value="x - 1", aggregate="product", outputs={"low": "min(y)"}, **f
+    ),
     "newest": lambda **f: sb.TopKIncomplete(id="id", stream="g", value="x", aggregate="max", **f),
 }
 
@@ -65,7 +78,7 @@ class Cells:
         return pa.Table.from_batches(answers) if answers else None
 
     def _group(self, row):
-        names = [self.query.id] if self.query.family == "incomplete" else self.names
+        names = self.query.ids if self.query.family == "incomplete" else self.names
         return hash(repr([row[name] for name in names])) % self.job.groups
 
 

@@ -37,20 +37,29 @@ def parse(text: str, label: str, sides: tuple[str, ...] = ()) -> exp.Expr:
 
     ``sides`` are the names of the rows that it is over, one of which then stands before every column, with a dot.
     """
+    tree = read(text, label)
     try:
-        tree: exp.Expr = sqlglot.parse_one(text, into=exp.Condition)
         for node in tree.walk():
             _check(node)
             if isinstance(node, exp.Column):
                 _check_side(node, sides)
     except RecursionError:
         raise QueryError(f"{label} is nested too deeply") from None
+    except QueryError as error:
+        raise QueryError(f"{label}: {error}") from None
+    return tree
+
+
+def read(text: str, label: str) -> exp.Expr:
+    """The tree of any expression; :class:`QueryError` for what is none."""
+    try:
+        tree: exp.Expr = sqlglot.parse_one(text, into=exp.Condition)
+    except RecursionError:
+        raise QueryError(f"{label} is nested too deeply") from None
     except SqlglotError as error:
         where = (getattr(error, "errors", None) or [{}])[0]
         place = f": cannot be read at {where['highlight']!r}, character {where['col']}" if "col" in where else ""
         raise QueryError(f"{label} is not an SQL expression{place}") from None
-    except QueryError as error:
-        raise QueryError(f"{label}: {error}") from None
     return tree
 
 

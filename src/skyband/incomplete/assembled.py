@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyband.algorithm import FOREVER, NO_RANKINGS, NOTHING, Changes, Emission, Floats, Ints, Rankings, Rows
+from skyband.errors import QueryError
 from skyband.incomplete import parts as states
 from skyband.incomplete.parts import Whole
 from skyband.kernels.incomplete import assemble as kernel
@@ -14,7 +15,7 @@ from skyband.kernels.incomplete.assemble import CELLS, HEAD, NEXT, NOW, OBJECTS,
 from skyband.kernels.incomplete.lists import Lists, Sorted
 from skyband.kernels.incomplete.ranking import k_best
 from skyband.kernels.incomplete.sketches import Sketch
-from skyband.kernels.incomplete.view import SIZE, TOP, WHOLE, Log, View, follow, no_log
+from skyband.kernels.incomplete.view import SIZE, TOP, WHOLE, Log, View, follow, longer, no_log
 from skyband.perkey import PerKey
 from skyband.queries import Query, TopKIncomplete
 
@@ -42,6 +43,9 @@ class Assembled(PerKey[State]):
     def __init__(self, *queries: Query, **options: float) -> None:
         super().__init__(*queries, **options)
         query = self.asked
+        if query.asked is not None and not query.adds_up:
+            raise QueryError(f"algorithm={self.name!r} serves sums and counts of rows, the largest first, with nothing "
+                             "beside; for other aggregates over all rows of a group leave algorithm out")  # fmt: skip
         self.function = query.aggregate if callable(query.aggregate) else None
         how = _HOW[str(query.aggregate)] if self.function is None else kernel.FUNCTION
         window = self.window
@@ -81,7 +85,7 @@ class Assembled(PerKey[State]):
             whole = self.settled(whole)
             begin = end
         told = Log._make(column[: log.used[0]] for column in log)
-        return _packed(whole), (_rankings(told) if self.window.hopping else _changes(told),)
+        return _packed(whole), (_rankings(told) if self.window.hopping else changes_of(told),)
 
     def _taken(self, whole: Whole, arriving: Arriving, frontier: int, log: Log) -> tuple[Whole, Log]:
         """The state with the rows in it, and what is told of them."""
@@ -99,7 +103,7 @@ class Assembled(PerKey[State]):
                 if event == events.used[0]:
                     break
                 if log.used[0] + 2 * (whole.view.meta[SIZE] + whole.view.meta[TOP]) > log.at.size:
-                    log = _longer(log, 4 * int(whole.view.meta[SIZE] + whole.view.meta[TOP]))
+                    log = longer(log, 4 * int(whole.view.meta[SIZE] + whole.view.meta[TOP]))
                 if self._lists:
                     whole = whole._replace(lists=states.merged_lists(whole.lists))
         return whole, log
@@ -246,6 +250,8 @@ class Assembled(PerKey[State]):
             groups.append(kind(*state[begin : begin + len(kind._fields)]))
             begin += len(kind._fields)
         parts, view, main, buffer, sketch = groups
+        nothing = np.empty((view.score.size, 0))
+        view = view._replace(values=nothing, told=nothing)
         stamp, owner, used, order = state[begin:]
         return Whole(parts, view, Lists(main, buffer, stamp, owner, used, self.spec), sketch, order)
 
@@ -257,17 +263,9 @@ def _packed(whole: Whole) -> State:
     return state
 
 
-def _longer(log: Log, rows: int) -> Log:
-    """The log with room for so many more rows, at least as many as it has."""
-    longer = no_log(2 * log.at.size + rows)
-    for name in Log._fields:
-        old = getattr(log, name)
-        getattr(longer, name)[: old.size] = old
-    return longer
-
-
-def _changes(log: Log) -> Changes:
-    return Changes(log.trigger, log.at, NOTHING, log.op, log.number, log.score)
+def changes_of(log: Log) -> Changes:
+    """What was told, as an algorithm returns it."""
+    return Changes(log.trigger, log.at, NOTHING, log.op, log.number, log.score, values=log.values)
 
 
 def _rankings(log: Log) -> Rankings:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from skyband.algorithm import FOREVER, NOTHING, Floats, Ints
 from skyband.expressions import scores_of
-from skyband.incomplete.partials import Partials, merged
+from skyband.incomplete.partials import SUMS, amounts, merged
 from skyband.kernels.incomplete import assemble as kernel
 from skyband.kernels.incomplete import view as views
 from skyband.kernels.incomplete.assemble import CELLS, HEAD, OBJECTS, ROWS, Parts, Spec
@@ -20,7 +20,7 @@ _NONE = np.empty(0)
 _ROW_FIELDS = ("time", "number", "value", "cell")
 _CELL_FIELDS = ("owner", "stream", "following", "valid", "seen", "hi", "lo", "lossy", "last")
 _OBJECT_FIELDS = ("code", "first", "rows", "newest", "newest_number")
-_SLOT_FIELDS = ("score", "time", "number", "alive", "inside", "entered")
+SLOT_FIELDS = ("score", "time", "number", "alive", "inside", "entered", "values", "told")
 T = TypeVar("T", Parts, View)
 
 
@@ -41,11 +41,12 @@ def no_parts() -> Parts:
                  NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, meta)  # fmt: skip
 
 
-def no_view(k: int, ties: bool, listed: bool) -> View:
-    """An empty view, with everything in it."""
+def no_view(k: int, ties: bool, listed: bool, width: int = 0) -> View:
+    """An empty view, with everything in it; ``width`` values are told beside the score."""
     meta = np.zeros(views.FILLS + 1, np.int64)
     meta[[views.KMAX, views.WHOLE, views.K, views.TIES, views.LISTED]] = k + max(8, k), True, k, ties, listed
-    return View(NOTHING, NOTHING, _NONE, NOTHING, NOTHING, NOTHING, NOTHING, _NONE, np.zeros(1), meta)
+    values = np.empty((0, width))
+    return View(NOTHING, NOTHING, _NONE, NOTHING, NOTHING, NOTHING, NOTHING, _NONE, values, values, np.zeros(1), meta)
 
 
 def lists_of(parts: Parts, spec: Spec, listed: bool) -> Lists:
@@ -76,33 +77,50 @@ def _buffer(entries: int) -> Sorted:
 def introduce(whole: Whole, codes: Ints) -> tuple[Whole, Ints]:
     """Gives objects that are new a place; returns the place of each code."""
     parts, view, _, _, order = whole
+    objects = int(parts.meta[OBJECTS])
+    place, fresh, order = places(parts.code, order, codes, objects)
+    if fresh.size:
+        parts = grown(parts, _OBJECT_FIELDS, objects + fresh.size)
+        view = view_for(view, objects, fresh.size, parts.code.size)
+        new = slice(objects, objects + fresh.size)
+        parts.code[new], parts.first[new], parts.rows[new] = fresh, -1, 0
+        parts.meta[OBJECTS] += fresh.size
+    return whole._replace(parts=parts, view=view, order=order), place
+
+
+def places(code: Ints, order: Ints, codes: Ints, used: int) -> tuple[Ints, Ints, Ints]:
+    """The place of each of some codes; those that are new, which get places from ``used`` on; and the order with them.
+
+    ``code`` tells the code at each place, ``order`` the places in the order of their codes.
+    """
     distinct, which = np.unique(codes, return_inverse=True)
-    known = parts.code[order]
+    known = code[order]
     at = np.searchsorted(known, distinct)
     old = np.zeros(distinct.size, bool)
     old[at < known.size] = known[at[at < known.size]] == distinct[at < known.size]
-    objects = int(parts.meta[OBJECTS])
-    new = int(distinct.size - old.sum())
     place = np.empty(distinct.size, np.int64)
     place[old] = order[at[old]]
-    if new:
-        place[~old] = np.arange(objects, objects + new)
-        parts = _grown(parts, _OBJECT_FIELDS, objects + new)
-        view = _grown(view, _SLOT_FIELDS, parts.code.size)
-        view = _grown(view, ("order", "shown"), parts.code.size + 2)
-        fresh = slice(objects, objects + new)
-        parts.code[fresh], parts.first[fresh], parts.rows[fresh] = distinct[~old], -1, 0
-        view.alive[fresh], view.inside[fresh], view.entered[fresh] = 0, 0, np.nan
-        parts.meta[OBJECTS] += new
+    fresh = distinct[~old]
+    if fresh.size:
+        place[~old] = np.arange(used, used + fresh.size)
         order = np.insert(order, at[~old], place[~old])
-    return whole._replace(parts=parts, view=view, order=order), place[which]
+    return place[which], fresh, order
+
+
+def view_for(view: View, first: int, new: int, room: int) -> View:
+    """The view with places for new objects from ``first`` on, and room for so many in all."""
+    view = grown(view, SLOT_FIELDS, room)
+    view = grown(view, ("order", "shown"), room + 2)
+    fresh = slice(first, first + new)
+    view.alive[fresh], view.inside[fresh], view.entered[fresh] = 0, 0, np.nan
+    return view
 
 
 def with_room(whole: Whole, rows: int) -> Whole:
     """Room for so many more rows, and for as many cells."""
     parts, lists = whole.parts, whole.lists
-    parts = _grown(parts, _ROW_FIELDS, int(parts.meta[ROWS]) + rows)
-    parts = _grown(parts, _CELL_FIELDS, int(parts.meta[CELLS]) + rows)
+    parts = grown(parts, _ROW_FIELDS, int(parts.meta[ROWS]) + rows)
+    parts = grown(parts, _CELL_FIELDS, int(parts.meta[CELLS]) + rows)
     size = parts.owner.size
     if whole.view.meta[views.LISTED] and lists.stamp.size < size:
         lists = lists._replace(stamp=_wide(lists.stamp, size), owner=_wide(lists.owner, size))
@@ -125,7 +143,7 @@ def compacted(whole: Whole, spec: Spec, keep: NDArray[np.bool_] | None = None) -
     alive[parts.owner[parts.cell[kept]]] = True
     stays = np.flatnonzero(alive[parts.owner[:cells]])
     slots = np.flatnonzero(alive)
-    to_slot, to_cell = _ranks(slots, objects), _ranks(stays, cells)
+    to_slot, to_cell = ranks(slots, objects), ranks(stays, cells)
     columns: dict[str, Any] = {name: getattr(parts, name)[kept] for name in _ROW_FIELDS}
     columns |= {name: getattr(parts, name)[stays] for name in _CELL_FIELDS}
     columns |= {name: getattr(parts, name)[slots] for name in _OBJECT_FIELDS}
@@ -138,7 +156,7 @@ def compacted(whole: Whole, spec: Spec, keep: NDArray[np.bool_] | None = None) -
     parts = Parts(**columns, meta=meta)
     if keep is not None:
         _add_up(parts)
-    view = _compacted_view(view, slots, to_slot)
+    view = compacted_view(view, slots, to_slot)
     order = to_slot[order]
     return Whole(parts, view, lists_of(parts, spec, listed), sketch, order[order >= 0])
 
@@ -189,15 +207,15 @@ def _add_up(parts: Parts) -> None:
     """Counts and sums of the cells, anew from the rows."""
     cells, rows = parts.owner.size, parts.cell.size
     parts.valid[:] = np.bincount(parts.cell, minlength=cells)
-    zeros = np.zeros(rows)
-    sums = merged(Partials(parts.cell, np.zeros(rows, np.int64), parts.value, zeros, parts.time, parts.number))
+    sums = merged(amounts(parts.cell, np.zeros(rows, np.int64), parts.value, parts.time, parts.number), SUMS)
     parts.hi[:], parts.lo[:] = 0.0, 0.0
-    parts.hi[sums.group], parts.lo[sums.group] = sums.hi, sums.lo
+    parts.hi[sums.group], parts.lo[sums.group] = sums.sums[:, 1], sums.sums[:, 2]
     parts.rows[:] = np.bincount(parts.owner[parts.cell], minlength=parts.code.size)
 
 
-def _compacted_view(view: View, slots: Ints, to_slot: Ints) -> View:
-    columns: dict[str, Any] = {name: getattr(view, name)[slots] for name in _SLOT_FIELDS}
+def compacted_view(view: View, slots: Ints, to_slot: Ints) -> View:
+    """The view with some objects only; ``to_slot`` are their new places."""
+    columns: dict[str, Any] = {name: getattr(view, name)[slots] for name in SLOT_FIELDS}
     meta = view.meta.copy()
     inside = to_slot[view.order[: meta[views.SIZE]]]
     shown = to_slot[view.shown[: meta[views.TOP]]]
@@ -209,14 +227,15 @@ def _compacted_view(view: View, slots: Ints, to_slot: Ints) -> View:
     return View(order, told, **columns, bar=view.bar.copy(), meta=meta)
 
 
-def _ranks(kept: Ints, size: int) -> Ints:
+def ranks(kept: Ints, size: int) -> Ints:
     """New numbers for old: -1 where something is gone; the last entry makes -1 stay -1."""
     rank = np.full(size + 1, -1)
     rank[kept] = np.arange(kept.size)
     return rank
 
 
-def _grown(state: T, names: tuple[str, ...], size: int) -> T:
+def grown(state: T, names: tuple[str, ...], size: int) -> T:
+    """The state with room for so many entries in some of its fields."""
     if getattr(state, names[0]).size >= size:
         return state
     size = max(size, getattr(state, names[0]).size * 3 // 2)
@@ -224,6 +243,6 @@ def _grown(state: T, names: tuple[str, ...], size: int) -> T:
 
 
 def _wide(array: NDArray[Any], size: int) -> NDArray[Any]:
-    wide = np.zeros(size, array.dtype)
-    wide[: array.size] = array
+    wide = np.zeros((size, *array.shape[1:]), array.dtype)
+    wide[: array.shape[0]] = array
     return wide

@@ -1,4 +1,4 @@
-"""Which algorithm for objects assembled from several streams."""
+"""Which algorithm for groups of rows, and for objects assembled from several streams."""
 
 from typing import cast
 
@@ -6,11 +6,18 @@ from skyband.plan.rules import Choice, Rule, named
 from skyband.queries import Query, TopKIncomplete
 
 
-def _sums_of_panes(queries: tuple[Query, ...]) -> Choice | None:
+def _panes(queries: tuple[Query, ...]) -> Choice | None:
     query = cast(TopKIncomplete, queries[0])
-    if not query.window.hopping or not query.adds_up:
+    if not query.window.hopping or query.asked is None:
         return None
-    return "panes", "windows hop and amounts add up: partial sums by pane, windows as differences of panes", {}
+    return "panes", "windows hop: rows of a group are brought together pane by pane, panes enter and leave", {}
+
+
+def _other_aggregates(queries: tuple[Query, ...]) -> Choice | None:
+    query = cast(TopKIncomplete, queries[0])
+    if query.asked is None or query.adds_up:
+        return None
+    return "tally", "it is over all rows of a group: rows that come and expire enter and leave its aggregates", {}
 
 
 def _approximate(queries: tuple[Query, ...]) -> Choice | None:
@@ -32,8 +39,14 @@ def _promised(queries: tuple[Query, ...]) -> Choice | None:
                    "objects are dropped that cannot reach the top k any more"), {}  # fmt: skip
 
 
+def _sums(queries: tuple[Query, ...]) -> Choice | None:
+    if cast(TopKIncomplete, queries[0]).asked is None:
+        return None
+    return "tally", "it is over all rows of a group: rows that come and expire enter and leave its sum", {}
+
+
 def _default(queries: tuple[Query, ...]) -> Choice | None:
     return "sla", "it is exact for every window and aggregate, whatever comes", {}
 
 
-RULES: tuple[Rule, ...] = (named, _sums_of_panes, _promised, _approximate, _default)
+RULES: tuple[Rule, ...] = (named, _panes, _other_aggregates, _promised, _approximate, _sums, _default)

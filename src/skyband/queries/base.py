@@ -71,6 +71,11 @@ class Query(ABC):
         return self.partition_by
 
     @property
+    def computed(self) -> tuple[tuple[str, Any], ...]:
+        """Columns of the answer that the algorithm makes, and their types: those of ``values`` in what it returns."""
+        return ()
+
+    @property
     def descending(self) -> bool:
         """Whether a larger score is better; inside the engine it always is."""
         return True

@@ -1,58 +1,64 @@
-"""Objects assembled from several streams, each of which tells only a part."""
+"""Groups of rows: ranked by aggregates of all their rows, or assembled from what several streams tell of each."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, cast
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from functools import cached_property
+from typing import Any, ClassVar, Literal
 
 from skyband import scoring
 from skyband.errors import QueryError
-from skyband.expressions import find_column
-from skyband.measures import Floats, Measure, Measured
+from skyband.expressions import Call
+from skyband.measures import Floats, Measure
+from skyband.queries.amounts import AmountMeasure
+from skyband.queries.asked import LARGEST, Asked, asked_of
 from skyband.queries.base import Fixed, Query, names
 from skyband.windows import Window
 
-Aggregate = Literal["sum", "count", "mean", "max", "min", "product"]
+Aggregate = Literal["sum", "count", "mean", "min", "max", "product", "count_distinct"]
 Occurrences = Literal["once", "many"]
+Order = Literal["desc", "asc"]
 
-AGGREGATES = ("sum", "count", "mean", "max", "min", "product")
+AGGREGATES = ("sum", "count", "mean", "min", "max", "product", "count_distinct")
 ADDITIVE = ("sum", "count", "mean")  # an absent stream adds nothing
 LARGE = 10_000  # rows in a window from which on it is worth twice the time to hold fewer of them
-LARGEST = 1e300  # larger amounts are left out: with them a sum could leave the range of a double
 
 
 @dataclass(frozen=True, repr=False)
 class TopKIncomplete(Query):
-    """The k objects with the largest totals, though every stream reports only a part of each object.
+    """The k groups of rows with the largest aggregate, or the k objects of which several streams each tell a part.
 
-    A row tells the value of one object in one stream. An object is ranked while at least one of its rows is in the
-    window; its score is a monotone aggregate of what its streams say now. A stream that says nothing about it counts
-    as the smallest value: nothing for a sum, count or mean, ``bounds[0]`` (0 unless declared) for the others.
+    With ``occurrences="many"`` it is SQL's ``GROUP BY``: the aggregate is over all rows of a group in the window,
+    whatever stream they came from. With ``"once"`` a stream tells an attribute of an object, and a newer value replaces
+    the older one; the score is a monotone aggregate of what the streams say now, and a stream that says nothing counts
+    as the smallest value: nothing for a sum, count or mean, ``bounds[0]`` (0 unless declared) for the others. A group
+    is ranked while at least one of its rows is in the window and its score is not NULL.
 
     Args:
         k: how many.
-        id: the column that names the object; it is the one column of the answer beside the score.
+        id: the column that names the group, or several; the answer shows them behind the score.
         window: see :func:`skyband.last`.
         stream: the column that names the stream; None: there is only one.
-        value: the column (or an SQL expression) that holds the amount; None: each row counts for 1.
-        aggregate: how the values of the streams make up the score: ``"sum"``, ``"count"``, ``"mean"`` (over all
-            ``streams``), ``"max"``, ``"min"``, ``"product"``; or a function of an array (a row for each object, a
-            column for each stream, in the order of ``streams``) that returns their scores. Handing over a function
-            declares it monotone: it never falls when a value rises.
-        occurrences: ``"once"``: of each stream only the newest value of an object counts; ``"many"``: the amounts of a
-            stream add up. By default ``"many"`` if there is one stream only, else ``"once"``.
-        streams: how many streams there are, or their names (rows of others are then invalid). Mean, min, product and
-            functions need it.
+        value: the column (or an SQL expression) that the aggregate is of; None: each row counts for 1.
+        aggregate: ``"sum"``, ``"count"``, ``"mean"``, ``"min"``, ``"max"``, ``"product"``, ``"count_distinct"``
+            (``"many"`` only); or a function of an array (a row for each object, a column for each stream, in the order
+            of ``streams``) that returns their scores. With ``"many"`` it sees the sum of each stream's amounts. Handing
+            over a function declares it monotone: it never falls when a value rises.
+        occurrences: ``"once"``: of each stream only the newest value of an object counts; ``"many"``: all rows do. By
+            default ``"many"`` if there is one stream only, else ``"once"``.
+        streams: how many streams there are (that more come is an error), or their names (rows of others are invalid).
+            Functions need the names; with ``"once"`` mean, min and product need one of the two.
         weights: factors of the streams by name, for a weighted sum or mean; 1 where none is given.
-        bounds: the smallest and the largest value a row may have; rows outside are invalid. With a sum, count or mean
-            the smallest must be 0.
+        bounds: the smallest and the largest value a row may have; rows outside are invalid. With a sum or count, and
+            with a mean of ``"once"``, the smallest must be 0.
         most: a promise: as long as an object is in the window, no stream sends more than this many rows about it.
             ``"eaa"`` needs it (and ``bounds`` and ``streams``) to tell who cannot reach the top k any more.
-        select: the id, or None for the same.
+        order: ``"desc"``: the largest first; ``"asc"``: the smallest (``"many"`` only). Ties: the newest first.
+        outputs: further columns of the answer by name, each an aggregate of the group's rows: ``count(*)``,
+            ``count(e)``, ``count(distinct e)``, ``sum(e)``, ``mean(e)``, ``min(e)``, ``max(e)``, ``product(e)``
+            (``"many"`` only). Weights are in the aggregate ranked by, and in no output.
+        having: an SQL condition over aggregates, outputs and ``score``: groups for which it is not true are not ranked
+            (``"many"`` only).
+        select: the columns of ``id`` that are shown; all by default.
         partition_by, where, ties, error, algorithm, name: as in :class:`TopK`.
     """
 
@@ -61,7 +67,7 @@ class TopKIncomplete(Query):
     naming: ClassVar[Mapping[str, bool]] = {"partition_by": True, "id": True, "stream": False}
 
     k: int
-    id: str
+    id: str | tuple[str, ...]
     window: Window
     stream: str | None = None
     value: str | None = None
@@ -71,41 +77,60 @@ class TopKIncomplete(Query):
     weights: Mapping[str, float] = field(default_factory=dict)
     bounds: tuple[float, float] | None = None
     most: int | None = None
+    order: Order = "desc"
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    having: str | None = None
 
     def __post_init__(self) -> None:
         self.check()
-        for column in ("id", "stream", "value"):
-            given = getattr(self, column)
-            if not (isinstance(given, str) and given) and (given is not None or column == "id"):
-                raise QueryError(f"{column}={given!r} must be a column name")
-        if self.amount is not None:
-            scoring.compile_order(self.amount)
-        if self.select not in (None, (self.id,)):
-            raise QueryError(f"select={self.select!r}: an object is assembled from many rows, so its id is all that "
-                             f"the answer can show; leave select out or give select=({self.id!r},)")  # fmt: skip
+        self._check_columns()
         if self.occurrences not in (None, "once", "many"):
             raise QueryError(f'occurrences={self.occurrences!r} is unknown; it is "once" or "many"')
         if self.occurrences is None:
             object.__setattr__(self, "occurrences", "many" if self.stream is None else "once")
+        if self.order not in ("desc", "asc"):
+            raise QueryError(f'order={self.order!r} is unknown; it is "desc", the largest first, or "asc"')
         self._check_streams()
         self._check_aggregate()
-        self._check_bounds()
+        self._check_outputs()
+        self._check_promises()
 
     def measure(self) -> Measure:
         return AmountMeasure(self)
 
     def items(self, columns: Sequence[str]) -> list[scoring.Item]:
-        return [scoring.compile_item(scoring.quoted(self.id))]
+        return [scoring.compile_item(scoring.quoted(name)) for name in self.select or self.ids]
 
     def describe(self) -> str:
         how = self.aggregate if isinstance(self.aggregate, str) else "a Python function"
-        parts = f", {self.occurrences} per {self.stream}" if self.stream else ""
-        return f"top {self.k} {self.id} by {'weighted ' if self.weights else ''}{how} of {self.value or 'rows'}{parts}"
+        text = f"top {self.k} {', '.join(self.ids)} by {'weighted ' if self.weights else ''}{how}"
+        text += f" of {self.value or 'rows'}" + (f", {self.occurrences} per {self.stream}" if self.stream else "")
+        text += ", smallest first" if self.order == "asc" else ""
+        text += f", with {', '.join(self.outputs)}" if self.outputs else ""
+        return text + (f", having {self.having}" if self.having else "")
 
     @property
-    def amount(self) -> scoring.Labelled | None:
-        """The expression of a row's value."""
-        return None if self.value is None else scoring.Labelled(self.value, f"value={self.value!r}")
+    def descending(self) -> bool:
+        return self.order == "desc"
+
+    @property
+    def computed(self) -> tuple[tuple[str, Any], ...]:
+        return () if self.asked is None else self.asked.columns
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The columns that name a group."""
+        return (self.id,) if isinstance(self.id, str) else self.id
+
+    @cached_property
+    def asked(self) -> Asked | None:
+        """The aggregates over all rows of a group; None where a stream's newest value or sum is what counts."""
+        if self.occurrences == "once" or not isinstance(self.aggregate, str):
+            return None
+        if self.value is None and not self.weights:  # each row counts for 1
+            return asked_of(Call("count", None), self.outputs, self.having)
+        of = scoring.compile_number(self.value or "1", f"value={self.value!r}").sql
+        return asked_of(Call(self.aggregate, of, bool(self.weights)), self.outputs, self.having)
 
     @property
     def calls_back(self) -> bool:
@@ -120,8 +145,8 @@ class TopKIncomplete(Query):
 
     @property
     def adds_up(self) -> bool:
-        """Whether the score is a sum over all rows, whatever their stream."""
-        return self.occurrences == "many" and self.aggregate in ADDITIVE
+        """Whether a sum of amounts over all rows is all that is asked for, the largest first."""
+        return self.asked is not None and self.asked.alone and self.descending and self.aggregate in ("sum", "count")
 
     @property
     def largest(self) -> float | None:
@@ -146,12 +171,30 @@ class TopKIncomplete(Query):
         if self.algorithm != "auto":
             return self.algorithm_call()[0] == "approx"
         large = self.window.time or self.window.extent >= LARGE
-        return self.error > 0 and large and not self.promises and not (self.window.hopping and self.adds_up)
+        exactly = self.asked is not None and (self.window.hopping or not self.adds_up)
+        return self.error > 0 and large and not self.promises and not exactly
 
     @property
     def low(self) -> float:
         """What a stream that says nothing about an object counts for."""
         return 0.0 if self.bounds is None or self.aggregate in ADDITIVE else self.bounds[0]
+
+    def _check_columns(self) -> None:
+        given: Any = self.id
+        listed = names(given, "id")
+        if not listed:
+            raise QueryError(f"id={given!r} must be a column name, or several")
+        object.__setattr__(self, "id", given if (given,) == listed else listed)
+        for column in ("stream", "value"):
+            given = getattr(self, column)
+            if given is not None and not (isinstance(given, str) and given):
+                raise QueryError(f"{column}={given!r} must be a column name")
+        if self.value is not None:
+            scoring.compile_number(self.value, f"value={self.value!r}")
+        if self.select is not None and not {*self.select} <= {*self.ids}:
+            raise QueryError(f"select={self.select!r}: a group has many rows, so beside score and outputs the answer "
+                             f"can show its id only; select among {', '.join(self.ids)}, and ask for aggregates of "
+                             "other columns with outputs=")  # fmt: skip
 
     def _check_streams(self) -> None:
         given: Any = self.streams
@@ -180,17 +223,47 @@ class TopKIncomplete(Query):
         if not callable(self.aggregate) and self.aggregate not in AGGREGATES:
             raise QueryError(f"aggregate={self.aggregate!r} is unknown; it is one of {', '.join(AGGREGATES)}, or a "
                              "monotone function of an array with a column for each stream")  # fmt: skip
-        if self.width is None and self.aggregate not in ("sum", "count", "max"):
+        if self.occurrences == "once" and self.aggregate == "count_distinct":
+            raise QueryError("aggregate='count_distinct' goes over all rows of a group; with occurrences='once' only "
+                             "the newest of each stream counts: take occurrences='many'")  # fmt: skip
+        apart = self.occurrences == "once" or callable(self.aggregate)  # each stream has a say of its own
+        if apart and self.width is None and self.aggregate not in ("sum", "count", "max"):
             raise QueryError(f"aggregate={self.aggregate!r} needs streams=, the number of streams or their names: "
                              "a stream that says nothing about an object counts too")  # fmt: skip
         if callable(self.aggregate) and self.stream is not None and not isinstance(self.streams, tuple):
             raise QueryError("a function for aggregate needs the names of the streams, in the order of its columns: "
                              f"streams=(...), not {self.streams!r}")  # fmt: skip
+        if not apart and self.value is None and self.aggregate not in ("sum", "count"):
+            raise QueryError(f"aggregate={self.aggregate!r} needs value=, the column or SQL expression that it is of")
 
-    def _check_bounds(self) -> None:
+    def _check_outputs(self) -> None:
+        given: Any = self.outputs
+        if not isinstance(given, Mapping) or not all(isinstance(name, str) and name for name in given):
+            raise QueryError(
+                f'outputs={given!r} must be a mapping from names to aggregates, such as {{"n": "count(*)"}}'
+            )
+        object.__setattr__(self, "outputs", Fixed(given))
+        if self.asked is None:
+            once = self.occurrences == "once"
+            for name, value in (("order", self.order != "desc"), ("outputs", given), ("having", self.having)):
+                if value:
+                    why = ("with occurrences='once' only the newest of each stream counts" if once
+                           else "a Python function sees the sums of the streams")  # fmt: skip
+                    how = "occurrences='many'" if once else f"one of the aggregates {', '.join(AGGREGATES)}"
+                    raise QueryError(f"{name}={getattr(self, name)!r} is for aggregates over all rows of a group, and "
+                                     f"{why}; take {how}, or leave {name} out")  # fmt: skip
+        own = [*(("window_start", "window_end") if self.window.hopping else ("at", "op")), "rank", "score", "query"]
+        for name in given:
+            if name in own or name in (*self.partition_by, *self.ids):
+                raise QueryError(f"outputs: the answer has a column {name!r} anyway; give this one another name")
+
+    def _check_promises(self) -> None:
         most: Any = self.most
         if most is not None and (isinstance(most, bool) or not hasattr(most, "__index__") or int(most) < 1):
             raise QueryError(f"most={most!r} must be a whole number, at least 1")
+        if most is not None and self.asked is not None and not self.adds_up:
+            raise QueryError(f"most={most!r} promises how high a sum or count may still rise; it is of no use here, "
+                             "where every row is needed: leave it out")  # fmt: skip
         if self.bounds is None:
             return
         pair: Any = self.bounds
@@ -200,71 +273,8 @@ class TopKIncomplete(Query):
         if not plain or not pair[0] < pair[1]:
             raise QueryError(f"bounds={pair!r} must be the smallest and the largest value, for instance (0, 1)")
         object.__setattr__(self, "bounds", (float(pair[0]), float(pair[1])))
-        if self.aggregate in ADDITIVE and pair[0] != 0:
+        if self.aggregate in (ADDITIVE if self.asked is None else ("sum", "count")) and pair[0] != 0:
             raise QueryError(f"bounds={pair!r}: with {self.aggregate!r} an absent stream adds nothing, so the smallest "
                              f"value must be 0; shift the values: value='{self.value} - {pair[0]}'")  # fmt: skip
-        if self.aggregate == "product" and pair[0] < 0:
-            raise QueryError(f"bounds={pair!r}: a product is monotone only for values from 0 on")
-
-
-class AmountMeasure(Measure):
-    """An amount for each row, with its stream's weight in it; tags: the object (in its partition), and the stream.
-
-    Where the streams are named, the place of a row's stream among them is a column of ``values`` instead. Where the
-    answer is approximate, the last column of ``values`` is a hash of the id.
-    """
-
-    def __init__(self, query: TopKIncomplete) -> None:
-        self.query = query
-        self.named = isinstance(query.streams, tuple)
-        objects = tuple(dict.fromkeys((*query.partition_by, query.id)))
-        self.tags = (objects, *(((query.stream,),) if query.stream and not self.named else ()))
-        self.value = None if query.amount is None else scoring.compile_order(query.amount)
-
-    def evaluate(self, table: pa.Table) -> Measured:
-        query = self.query
-        amount = np.ones(table.num_rows) if self.value is None else self.value.evaluate(table)
-        good = np.abs(amount) <= LARGEST  # false for NaN
-        if query.bounds is not None:
-            good &= (amount >= query.bounds[0]) & (amount <= query.bounds[1])
-        elif query.aggregate == "product":
-            good &= amount >= 0
-        values: list[np.ndarray[Any, Any]] = []
-        if query.aggregate == "count":
-            amount = np.ones(amount.size)
-        amount = np.where(good, amount, np.nan)
-        if self.named:
-            place = self._places(table, cast(tuple[str, ...], query.streams))
-            amount[place < 0] = np.nan
-            values.append(place)
-        if query.weights:
-            place = self._places(table, tuple(query.weights))
-            amount = amount * np.array([*query.weights.values(), 1.0])[place]  # -1, no weight given, is the last: 1
-        if query.sketched:
-            values.append(self._hashes(table))
-        columns = np.stack(values, axis=1).astype(np.float64) if values else np.empty((amount.size, 0))
-        return Measured(amount, columns)
-
-    def needs(self, names: Sequence[str]) -> tuple[str, ...]:
-        found = [find_column(name, names) for group in self.tags for name in group]
-        found += [find_column(self.query.stream, names)] if self.query.stream else []
-        return tuple(dict.fromkeys([*(self.value.needs(names) if self.value else ()), *found]))
-
-    def _hashes(self, table: pa.Table) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """48 bits of each id, the same on every machine and in every run."""
-        column = table.column(find_column(self.query.id, table.column_names)).combine_chunks()
-        coded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column, null_encoding="encode")
-        digests = [
-            hashlib.blake2b(repr(value).encode(), digest_size=6).digest() for value in coded.dictionary.to_pylist()
-        ]
-        hashes = np.array([int.from_bytes(digest) for digest in [*digests, bytes(6)]])
-        return hashes[np.asarray(pc.fill_null(coded.indices, len(digests)), np.int64)]
-
-    def _places(self, table: pa.Table, listed: tuple[str, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Where the stream of each row stands in a list of names; -1: nowhere."""
-        assert self.query.stream is not None
-        column = table.column(find_column(self.query.stream, table.column_names))
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        text = column.cast(kind).cast(pa.string())
-        found = pc.index_in(text, value_set=pa.array(listed, pa.string()))
-        return np.asarray(pc.fill_null(found, -1), np.int64)
+        if self.aggregate == "product" and self.asked is None and pair[0] < 0:
+            raise QueryError(f"bounds={pair!r}: a product of streams is monotone only for values from 0 on")

@@ -79,7 +79,8 @@ def latest(event: Rankings, columns: pa.Table, keys: Keys | None, touched: Ints,
     """
     size = np.diff(event.offset)
     names = None if keys is None else keys.rows.take(pa.array(np.repeat(event.key, size)))
-    table = layout.snapshot(Written(event.end, names, size, event.number, event.score), columns)
+    written = Written(event.end, names, size, event.number, event.score, values=event.values)
+    table = layout.snapshot(written, columns)
     first = np.zeros(max(event.key.max(initial=-1), touched.max(initial=-1)) + 1, np.int64)
     count = np.zeros_like(first)
     first[event.key], count[event.key] = event.offset[:-1], size

@@ -184,12 +184,15 @@ class Packer:
         return rows.where(passes & ~bad)
 
     def _scores(self, table: pa.Table, passes: NDArray[np.bool_] | None) -> Floats:
-        """The scores as the user wrote them; for other than objects, NaN where a row is invalid or does not pass."""
+        """The scores as the user wrote them; for other than objects, NaN where a row is invalid or does not pass.
+
+        What is summed is amounts, whichever sums come first.
+        """
         if self.job.score is not None:
             return numbers(table, self.job.score)
         measure = self.measure
         goodness = measure.evaluate(table).score if passes is None else measure.score_where(passes, table)
-        return goodness if self.query.descending else 0.0 - goodness
+        return goodness if self.query.descending or self.job.summed else 0.0 - goodness
 
     def _fewer(self, rows: Batch) -> Batch:
         if self.job.pruned:

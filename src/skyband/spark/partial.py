@@ -4,17 +4,22 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.algorithm import Floats, Ints
-from skyband.incomplete.partials import Partials, merged
+from skyband.incomplete.partials import SUMS, amounts, merged
 from skyband.keys import Keys
 from skyband.plan import plan_for
 from skyband.queries import Query, TopKIncomplete
-from skyband.queries.incomplete import LARGEST
+from skyband.queries.asked import LARGEST
 
 
 def summable(query: Query) -> bool:
-    """Whether rows of one object and pane may be replaced by their sum: windows are then made of whole panes."""
-    return (isinstance(query, TopKIncomplete) and query.aggregate in ("sum", "count") and query.window.time
-            and plan_for((query,)).algorithm.name == "panes")  # fmt: skip
+    """Whether rows of one group and pane may be replaced by their sum: windows are then made of whole panes.
+
+    Streams that are only counted must be seen, and are told by rows.
+    """
+    if not isinstance(query, TopKIncomplete) or query.asked is None or isinstance(query.streams, int):
+        return False
+    sums = query.asked.alone and query.aggregate in ("sum", "count")
+    return sums and query.window.time and plan_for((query,)).algorithm.name == "panes"
 
 
 def over_sums(query: Query, amount: str) -> Query:
@@ -30,10 +35,11 @@ def sums(table: pa.Table, amount: Floats, time: Ints, tie: Ints, pane: int) -> t
     objects = Keys(table.slice(0, 0))
     code = objects.encode(table)
     least = int(tie.min(initial=0))
-    parts = merged(Partials(code, time // pane, amount.copy(), np.zeros(amount.size), time.copy(), tie - least))
-    if np.abs(parts.hi).max(initial=0) > LARGEST:  # no amount that a row may have
+    parts = merged(amounts(code, time // pane, amount, time.copy(), tie - least), SUMS)
+    _, high, low = parts.sums.T
+    if np.abs(high).max(initial=0) > LARGEST:  # no amount that a row may have
         return table, amount, time, tie
-    rest = np.flatnonzero(parts.lo)
-    rows = np.concatenate([np.arange(parts.hi.size), rest])
-    amounts = np.concatenate([parts.hi, parts.lo[rest]])
-    return objects.rows.take(pa.array(parts.group[rows])), amounts, parts.time[rows], parts.number[rows] + least
+    rest = np.flatnonzero(low)
+    rows = np.concatenate([np.arange(high.size), rest])
+    told = np.concatenate([high, low[rest]])
+    return objects.rows.take(pa.array(parts.group[rows])), told, parts.time[rows], parts.number[rows] + least

@@ -255,7 +255,7 @@ class _Inputs:
     def _group(self, query: Query, groups: int) -> str | None:
         """Rows that belong together fall into one group: those of an id. Where none do, any spread will do."""
         if isinstance(query, TopKIncomplete):
-            return self._part([query.id], groups)
+            return self._part(query.ids, groups)
         return self._part([*query.measure().needs(self.schema.names), str(query.window.on)], groups)
 
     def _part(self, columns: Sequence[str], parts: int) -> str | None:

@@ -12,14 +12,15 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pyarrow as pa
 
-from skyband.algorithm import Floats, Ints
+from skyband.algorithm import NO_VALUES, Floats, Ints
 from skyband.keys import Keys
 from skyband.layout import Layout, Written
 from skyband.queries import Query
 from skyband.queries.paired import SIDES
 from skyband.spark.ties import in_order
 
-END, GOODNESS = "_skyband_end", "_skyband_goodness"  # columns of what a cell tells
+# Columns of what a cell tells; the last one begins the names of those that the algorithm made.
+END, GOODNESS, VALUE = "_skyband_end", "_skyband_goodness", "_skyband_value_"
 
 
 def cells(family: str, groups: int) -> list[tuple[int, ...]]:
@@ -51,6 +52,8 @@ class Local(Layout):
 
     def rankings(self, written: Written, rows: pa.Table) -> pa.Table:
         own = {END: np.repeat(written.end, written.size), GOODNESS: written.score}
+        values = written.values if written.values.size else np.empty((0, len(self.query.computed)))
+        own |= {f"{VALUE}{i}": column for i, column in enumerate(values.T)}
         return pa.table({**own, **dict(zip(rows.column_names, rows.columns, strict=True))})
 
 
@@ -58,12 +61,15 @@ def gathered(query: Query, layout: Layout, told: Sequence[pa.Table], time: str, 
     """The answer: of each window the best of all that the cells told."""
     table = pa.concat_tables(told).combine_chunks()
     end, goodness = table.column(END).to_numpy(), table.column(GOODNESS).to_numpy()
-    rows = table.drop_columns([END, GOODNESS])
+    made = [name for name in table.column_names if name.startswith(VALUE)]
+    values = np.stack([table.column(name).to_numpy() for name in made], axis=1) if made else NO_VALUES
+    rows = table.drop_columns([END, GOODNESS, *made])
     order = np.lexsort((*_newness(rows, query.family, time, tie), goodness, end))[::-1]
     order = order[_best(end[order], goodness[order], query.k, query.ties == "all")]
     order = order[np.argsort(end[order], kind="stable")]
     ends, size = np.unique(end[order], return_counts=True)
-    return layout.rankings(Written(ends, None, size, order, goodness[order]), rows.take(pa.array(order)))
+    written = Written(ends, None, size, order, goodness[order], values=values[order] if made else values)
+    return layout.rankings(written, rows.take(pa.array(order)))
 
 
 def _best(end: Ints, goodness: Floats, k: int, ties: bool) -> Ints:

@@ -19,7 +19,8 @@ from skyband.kernels.order import better
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-SIZE, TOP, KMAX, WHOLE, SINCE, BAR_TIME, BAR_NUMBER, K, TIES, LISTED, FILLS = range(11)  # places in View.meta
+# Places in View.meta.
+SIZE, TOP, KMAX, WHOLE, SINCE, BAR_TIME, BAR_NUMBER, K, TIES, LISTED, FILLS = range(11)
 
 
 class View(NamedTuple):
@@ -37,6 +38,8 @@ class View(NamedTuple):
     alive: Ints
     inside: Ints  # whether it is in the view
     entered: Floats  # its score when it entered the top k; NaN: it is not in it
+    values: Floats  # what is told beside the score: two-dimensional
+    told: Floats  # the same, when it entered the top k
     bar: Floats  # score of the bar
     meta: Ints
 
@@ -49,19 +52,31 @@ class Log(NamedTuple):
     op: NDArray[np.int8]
     number: Ints  # the newest row of the object
     score: Floats
+    values: Floats
     used: Ints
 
 
-def no_log(room: int) -> Log:
-    """Room for so many rows."""
+def no_log(room: int, width: int = 0) -> Log:
+    """Room for so many rows, with so many values beside the score."""
     return Log(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int8), np.empty(room, np.int64),
-               np.empty(room), np.zeros(1, np.int64))  # fmt: skip
+               np.empty(room), np.empty((room, width)), np.zeros(1, np.int64))  # fmt: skip
+
+
+def longer(log: Log, rows: int) -> Log:
+    """The log with room for so many more rows, at least as many as it has."""
+    more = no_log(2 * log.at.size + rows, log.values.shape[1])
+    for name in Log._fields:
+        old = getattr(log, name)
+        getattr(more, name)[: len(old)] = old
+    return more
 
 
 @inner
-def _tell(log: Log, trigger: int, at: int, op: int, number: int, score: float) -> None:
+def _tell(log: Log, trigger: int, at: int, op: int, number: int, score: float, values: Floats, slot: int) -> None:
     i = log.used[0]
     log.trigger[i], log.at[i], log.op[i], log.number[i], log.score[i] = trigger, at, op, number, score
+    for j in range(values.shape[1]):
+        log.values[i, j] = values[slot, j]
     log.used[0] = i + 1
 
 
@@ -122,6 +137,9 @@ def _change(view: View, events: Events, i: int) -> None:
         view.inside[slot] = 0
     view.score[slot], view.time[slot], view.number[slot] = events.score[i], events.time[i], events.number[i]
     view.alive[slot] = events.alive[i]
+    width = view.values.shape[1]
+    for j in range(width):
+        view.values[slot, j] = events.vector[i * width + j]
     if view.alive[slot] > 0 and _above(view, slot):
         at = _find(view, slot)
         for j in range(meta[SIZE], at, -1):
@@ -192,14 +210,16 @@ def _difference(view: View, log: Log, top: int, trigger: int, at: int) -> None:
         for i in range(meta[TOP]):
             slot = view.shown[i]
             if view.inside[slot] != 2:
-                _tell(log, trigger, at, -1, view.number[slot], view.entered[slot])
+                _tell(log, trigger, at, -1, view.number[slot], view.entered[slot], view.told, slot)
                 view.entered[slot] = np.nan
         for i in range(top):
             slot = view.order[i]
             view.inside[slot] = 1
             if np.isnan(view.entered[slot]):
                 view.entered[slot] = view.score[slot]
-                _tell(log, trigger, at, 1, view.number[slot], view.score[slot])
+                for j in range(view.values.shape[1]):
+                    view.told[slot, j] = view.values[slot, j]
+                _tell(log, trigger, at, 1, view.number[slot], view.score[slot], view.values, slot)
     for i in range(top):
         view.shown[i] = view.order[i]
     meta[TOP] = top
@@ -209,7 +229,8 @@ def _difference(view: View, log: Log, top: int, trigger: int, at: int) -> None:
 def follow(view: View, lists: Lists, events: Events, begin: int, log: Log) -> int:
     """Follows the events, from ``begin`` on; whenever an answer is due, tells what changed, or the ranking.
 
-    Stops where the buffer of the lists is full, or the log may be too short, and returns the event to go on with.
+    Where the view has values beside the score, those of an event are its ``vector``. Stops where the buffer of the
+    lists is full, or the log may be too short, and returns the event to go on with.
     """
     for i in range(begin, events.used[0]):
         if events.kind[i] == CHANGED:
@@ -228,5 +249,5 @@ def follow(view: View, lists: Lists, events: Events, begin: int, log: Log) -> in
         else:
             for j in range(top):
                 slot = view.order[j]
-                _tell(log, events.number[i], events.time[i], 1, view.number[slot], view.score[slot])
+                _tell(log, events.number[i], events.time[i], 1, view.number[slot], view.score[slot], view.values, slot)
     return int(events.used[0])
