@@ -1,5 +1,6 @@
 """One Hypothesis profile for all tests; and how they are spread over processes."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -42,3 +43,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Grouped:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: "spark" in item.path.parts)  # at last: their workers find the kernels compiled
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What the tests of tests/test_options.py recorded: pairs of options answered, refused by name, and queries put."""
+    totals: dict[str, list[int]] = {}
+    for report in itertools.chain.from_iterable(terminalreporter.stats.values()):
+        for name, value in getattr(report, "user_properties", []) if getattr(report, "when", "") == "call" else []:
+            if name == "options":
+                what, *counts = value
+                totals[what] = [a + b for a, b in zip(totals.get(what, [0, 0, 0]), counts, strict=True)]
+    if totals:
+        terminalreporter.section("options: combinations answered as by the oracle, and refused by name")
+        for what, (answered, refused, put) in sorted(totals.items()):
+            terminalreporter.line(f"{what:22} {answered:7} answered {refused:6} refused  ({put} queries put)")
+        answered, refused, put = (sum(column) for column in zip(*totals.values(), strict=True))
+        terminalreporter.line(f"{'in all':22} {answered:7} answered {refused:6} refused  ({put} queries put)")

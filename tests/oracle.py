@@ -40,8 +40,9 @@ def ascending(key):
 class TopK:
     """The k best objects of a sliding window, recomputed from all the rows ever pushed.
 
-    ``score`` and ``where`` are functions of a row (a dict); ``hide_score`` says that ``order_by`` is the column
-    ``score`` itself, which is then not repeated among the columns.
+    ``score`` and ``where`` are functions of a row (a dict); ``select`` holds names of columns, and pairs of a name and
+    a function of a row. ``hide_score`` says that ``order_by`` is the column ``score`` itself, which is then not
+    repeated among the columns.
     """
 
     def __init__(self, k, score, extent, every=None, time=False, on=None, late=None, desc=True, partition=(),
@@ -63,8 +64,13 @@ class TopK:
 
     def columns(self, names):
         if self.select is not None:
-            return list(self.select)
+            return [name for name, _ in self.items()]
         return [n for n in names if n not in self.partition and not (self.hide_score and n == "score")]
+
+    def items(self):
+        """What is selected, as pairs; columns of the partition are shown anyway."""
+        both = [(item, lambda row, item=item: row[item]) if isinstance(item, str) else item for item in self.select]
+        return [(name, value) for name, value in both if name not in self.partition]
 
     def header(self, names):
         bounds = ["at", "op"] if self.every is None else ["window_start", "window_end"]
@@ -173,7 +179,10 @@ class TopK:
         return inside[:k]
 
     def values(self, obj):
-        return tuple(obj["row"][name] for name in self.columns(obj["row"]))
+        row = obj["row"]
+        if self.select is not None:
+            return tuple(value(row) for _, value in self.items())
+        return tuple(row[name] for name in self.columns(row))
 
     def window(self, end, key):
         start = end - self.extent if self.time else max(0, end - self.extent)

@@ -2,7 +2,7 @@
 
 Windows, late and invalid rows are those of :mod:`oracle`; only what is ranked differs. ``score`` and ``where`` are
 functions of two rows (dicts); a score of None or NaN means that there is no such pair. ``required`` are the columns
-without which a row is invalid.
+without which a row is invalid. ``select`` holds such as ``a.id``, and pairs of a name and a function of two rows.
 """
 
 import oracle
@@ -20,13 +20,14 @@ class TopKPairs(oracle.TopK):
 
     def columns(self, names):
         if self.select is not None:
-            return [item.replace(".", "_") for item in self.select]
+            return [item.replace(".", "_") if isinstance(item, str) else item[0] for item in self.select]
         return [f"{side}_{name}" for side in "ab" for name in names if name not in self.partition]
 
     def values(self, pair):
         rows = {"a": pair["a"]["row"], "b": pair["b"]["row"]}
         names = self.select or [f"{s}.{name}" for s in "ab" for name in rows["a"] if name not in self.partition]
-        return tuple(rows[item[0]][item[2:]] for item in names)
+        return tuple(rows[item[0]][item[2:]] if isinstance(item, str) else item[1](rows["a"], rows["b"])
+                     for item in names)  # fmt: skip
 
     def best(self, key, low, high, k=None):
         k = k or self.k

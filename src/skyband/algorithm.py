@@ -142,7 +142,13 @@ class Algorithm(ABC):
         self.queries = queries
         self.query = queries[0]
         self.window: Window = self.query.window
-        self.parameters = {**self.options, **options}
+        implied = self.implied(self.query)
+        for option in options.keys() & implied.keys():
+            if options[option] != implied[option]:
+                raise QueryError(f"error={self.query.error:g} says what {option} is to be, so {option}="
+                                 f"{options[option]:g} of algorithm {self.name!r} cannot go with it; give one of them"
+                                 )  # fmt: skip
+        self.parameters = {**self.options, **implied, **options}
 
     def meet(self, schema: pa.Schema, look_up: Callable[[Ints], pa.Table]) -> None:
         """Called before the first batch: the columns of the stream, and how to get those of objects by their numbers.
@@ -207,7 +213,11 @@ class Algorithm(ABC):
         """Assert every invariant of the structure; tests call it after each step."""
 
     @classmethod
-    def bound(cls, query: Query) -> str:
+    def implied(cls, query: Query) -> dict[str, float]:
+        """The options that the error of a query stands for; none where answers are exact, which any error allows."""
+        return {}
+
+    def bound(self) -> str:
         """What an approximate algorithm promises, in words."""
         raise AssertionError("an algorithm that is not exact must say what it promises")
 

@@ -122,13 +122,16 @@ def _items(query: Query, names: Sequence[str]) -> list[scoring.Item]:
     if taken := [name for name in query.partition_by if name in own]:
         raise QueryError(f"partition_by={taken[0]!r}: the answer has a column {taken[0]!r} of its own; "
                          "give the column another name")  # fmt: skip
-    items = []
+    items: list[scoring.Item] = []
     for item in query.items([name for name in names if name not in query.partition_by]):
         if item.plain and item.name in query.repeated() and item.source.columns == (item.name,):
             continue  # the answer has the same values already
         if item.name in own or item.name in query.partition_by:
             raise QueryError(f"the answer has a column {item.name!r} of its own; give this one another name with "
                              f"select=('{item.name} AS other_name', ...), or leave it out of select")  # fmt: skip
+        if any(item.name == other.name for other in items):
+            raise QueryError(f"select={query.select!r}: two columns of the answer would be called {item.name!r}; give "
+                             "one of them another name with AS")  # fmt: skip
         items.append(item)
     return items
 

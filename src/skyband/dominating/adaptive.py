@@ -73,7 +73,6 @@ class Adaptive(AHBA):
             return kernel.ADA
         return kernel.AHBA if self.load <= HEAVY * budget else kernel.AMSA
 
-    @classmethod
-    def bound(cls, query: Query) -> str:
-        above = super().bound(query)
+    def bound(self) -> str:
+        above = super().bound()
         return f"exact up to its budget of rows in an update; above, {above}; far above, without a guarantee"

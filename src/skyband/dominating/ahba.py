@@ -8,6 +8,8 @@ from skyband.errors import QueryError
 from skyband.kernels.dominating import events as kernel
 from skyband.queries import Query
 
+LEAST = 1e-5  # a smaller tolerance would want more points than any window has
+
 
 class AHBA(ADA):
     """The *approximate Hoeffding bound algorithm* of Kontaki, Papadopoulos and Manolopoulos (TKDE 2012), section 7.1.
@@ -41,25 +43,23 @@ class AHBA(ADA):
     options: ClassVar[dict[str, float]] = {"eps": 0.1, "delta": 0.9, **ADA.options}
 
     def __init__(self, *queries: Query, **options: float) -> None:
-        super().__init__(*queries, **{**self.asked(queries[0]), **options})
-        for option in ("eps", "delta"):
-            if not 0 < self.parameters[option] < 1:
-                raise QueryError(f"{option}={self.parameters[option]:g} must lie between 0 and 1")
+        super().__init__(*queries, **options)
+        for option, least in (("eps", LEAST), ("delta", 0)):
+            if not least < self.parameters[option] < 1:
+                raise QueryError(f"{option}={self.parameters[option]:g} must lie between {least:g} and 1")
 
     def samples(self) -> int:
         return sample_size(self.parameters["eps"], self.parameters["delta"])
 
     @classmethod
-    def asked(cls, query: Query) -> dict[str, float]:
-        """The tolerance and the confidence that an error stands for."""
+    def implied(cls, query: Query) -> dict[str, float]:
         return {"eps": query.error, "delta": 1 - query.error} if query.error else {}
 
-    @classmethod
-    def bound(cls, query: Query) -> str:
-        options = {**cls.options, **cls.asked(query), **query.algorithm_call()[1]}
+    def bound(self) -> str:
+        eps, delta = self.parameters["eps"], self.parameters["delta"]
         return (
-            f"approximate: a score is underestimated by more than {options['eps']:g} of the range of the scores of its "
-            f"cell with a probability of at most {1 - options['delta']:g}"
+            f"approximate: a score is underestimated by more than {eps:g} of the range of the scores of its "
+            f"cell with a probability of at most {1 - delta:g}"
         )
 
 

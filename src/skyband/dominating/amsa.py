@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from skyband.dominating.ahba import AHBA
+from skyband.errors import QueryError
 from skyband.kernels.dominating import events as kernel
 from skyband.queries import Query
 
@@ -33,10 +34,15 @@ class AMSA(AHBA):
     name = "amsa"
     mode: ClassVar[int] = kernel.AMSA
 
-    @classmethod
-    def asked(cls, query: Query) -> dict[str, float]:
-        return {}  # an error beyond what AHBA serves says nothing about its samples
+    def __init__(self, *queries: Query, **options: float) -> None:
+        super().__init__(*queries, **options)
+        if self.query.error:
+            raise QueryError(f"algorithm='amsa' promises nothing, so it cannot keep error={self.query.error:g}; leave "
+                             "error out, or take algorithm='ahba'")  # fmt: skip
 
     @classmethod
-    def bound(cls, query: Query) -> str:
+    def implied(cls, query: Query) -> dict[str, float]:
+        return {}
+
+    def bound(self) -> str:
         return "approximate, without a guarantee: points in cells with low scores are passed over"

@@ -11,6 +11,7 @@ from sqlglot.errors import SqlglotError
 from skyband.errors import QueryError
 
 METRICS = {"euclidean": 2.0, "manhattan": 1.0, "chebyshev": math.inf}
+LARGEST = 16  # with larger exponents the powers of plain differences leave the range of a double
 
 
 def distance(to: Mapping[str, float], metric: str | float, weights: Mapping[str, float]) -> str:
@@ -53,9 +54,10 @@ def distance(to: Mapping[str, float], metric: str | float, weights: Mapping[str,
 def _exponent(metric: str | float) -> float:
     if isinstance(metric, str) and metric in METRICS:
         return METRICS[metric]
-    if isinstance(metric, Real) and not isinstance(metric, bool) and metric >= 1:
+    if isinstance(metric, Real) and not isinstance(metric, bool) and (1 <= metric <= LARGEST or metric == math.inf):
         return float(metric)
-    raise QueryError(f"metric={metric!r} is unknown; it is {', '.join(map(repr, METRICS))}, or a number, at least 1")
+    raise QueryError(f"metric={metric!r} is unknown; it is {', '.join(map(repr, METRICS))}, or a number from 1 to "
+                     f"{LARGEST} (larger ones come close to 'chebyshev')")  # fmt: skip
 
 
 def _number(field: str, value: object) -> str:

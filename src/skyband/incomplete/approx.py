@@ -29,7 +29,7 @@ class Approx(Eaa):
 
     Options: ``bitmaps`` of each sketch; ``caution`` from 0 (nothing more is expected of any stream, and those that are
     better now keep coming as they did) over 0.5 (the probabilities as they are estimated) to 1 (every stream is sure to
-    report every object: as :class:`Eaa`). The planner takes it from ``error``.
+    report every object: as :class:`Eaa`); by default it follows from the query's ``error``.
 
     Deviations:
 
@@ -58,9 +58,12 @@ class Approx(Eaa):
             raise QueryError(f"caution={self.parameters['caution']:g} must be from 0 to 1")
 
     @classmethod
-    def bound(cls, query: Query) -> str:
-        return (f"approximate, meant for missing about {query.error:g} of the top k; no bound is proven: it depends on "
-                "how the streams are correlated")  # fmt: skip
+    def implied(cls, query: Query) -> dict[str, float]:
+        return {"caution": max(0.0, round(0.5 - 1.5 * query.error, 3))} if query.error else {}
+
+    def bound(self) -> str:
+        meant = f", meant for missing about {self.query.error:g} of the top k" if self.query.error else ""
+        return f"approximate{meant}; no bound is proven: it depends on how the streams are correlated"
 
     @property
     def prunes(self) -> bool:

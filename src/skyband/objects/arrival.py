@@ -15,6 +15,9 @@ from skyband.order import ranking
 from skyband.perkey import PerKey, best
 from skyband.queries import Query
 
+MOST = 1 << 40  # objects: more than any machine holds
+MOST_CELLS = 1 << 20  # they are laid out whether or not there are objects in them
+
 
 class BandState(NamedTuple):
     """A band (see :class:`skyband.kernels.bands.Band`) and its clock."""
@@ -67,10 +70,10 @@ class EveryArrival(PerKey[S]):
     def _check_options(self) -> None:
         """Refuses options that make no sense; every algorithm has some of these."""
         given = self.parameters
-        whole = {"buffer": 1, "additional": 0, "cells": 1}
-        for option, least in whole.items():
-            if option in given and (given[option] != int(given[option]) or given[option] < least):
-                raise QueryError(f"{option}={given[option]:g} must be a whole number, at least {least}")
+        whole = {"buffer": (1, MOST), "additional": (0, MOST), "cells": (1, MOST_CELLS)}
+        for option, (least, most) in whole.items():
+            if option in given and (given[option] != int(given[option]) or not least <= given[option] <= most):
+                raise QueryError(f"{option}={given[option]:g} must be a whole number from {least} to {most}")
         if "gamma" in given and not 0 <= given["gamma"] < np.inf:
             raise QueryError(f"gamma={given['gamma']:g} must be at least 0: the share of dominated objects to tolerate")
         if "sigma" in given and not 0 < given["sigma"] < 1:

@@ -18,7 +18,7 @@ class PA(OneBand):
     and reports fewer than 1.5σN/n false ones (Lemma 4.6). In streams whose scores fall it errs at every step.
 
     Options:
-        sigma: the probability of error σ (default 0.001, as in Table IX); the query's ``error``, if above 0, instead.
+        sigma: the probability of error σ (default: the query's ``error``, or 0.001, as in Table IX).
         additional: objects to hold beyond the limit, so that an expiry lowers the threshold instead of lifting it.
 
     With ``error`` above 0 the bound is a promise, and the limit comes from the tail sum of Definition 4.5
@@ -35,8 +35,11 @@ class PA(OneBand):
     options: ClassVar[dict[str, float]] = {"sigma": 0.001, "additional": 0}
 
     @classmethod
-    def bound(cls, query: Query) -> str:
-        return (f"approximate, a top-k object is missed with probability below {query.error or 0.001:g} a window "
+    def implied(cls, query: Query) -> dict[str, float]:
+        return {"sigma": query.error} if query.error else {}
+
+    def bound(self) -> str:
+        return (f"approximate, a top-k object is missed with probability below {self.parameters['sigma']:g} a window "
                 "length if the stream is in random order")  # fmt: skip
 
     def band(self) -> Band:

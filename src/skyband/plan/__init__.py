@@ -114,15 +114,19 @@ def _explained(plan: Plan, names: Sequence[str]) -> str:
     lines += ["event times: times without a zone are UTC"] if plan.queries[0].window.time else []
     options = "".join(f", {name}={value:g}" for name, value in plan.options.items())
     lines += [f"algorithm: {plan.algorithm.name}{options}, because {plan.reason}"]
-    answers = dict.fromkeys(_promised(query, plan) for query in plan.queries)
+    algorithm = plan.algorithm(*plan.queries, **plan.options)  # refuses options that make no sense
+    answers = dict.fromkeys(_promised(query, algorithm) for query in plan.queries)
     lines += [f"answers: {'; '.join(answers)}"]
     return "\n".join(lines)
 
 
-def _promised(query: Query, plan: Plan) -> str:
+def _promised(query: Query, algorithm: Algorithm) -> str:
     """How right the answers are, and why they are exact where they need not be."""
-    if not plan.algorithm.exact:
-        return plan.algorithm.bound(query)
-    if not query.error or query.algorithm != "auto":
+    if not algorithm.exact:
+        return algorithm.bound()
+    if not query.error:
         return "exact"
-    return f"exact, though an error of {query.error:g} is allowed: no approximate algorithm costs less here"
+    asked = query.algorithm != "auto"
+    return f"exact, though an error of {query.error:g} is allowed" + (
+        "" if asked else ": no approximate algorithm costs less here"
+    )

@@ -2,6 +2,7 @@
 
 from typing import cast
 
+from skyband.incomplete.approx import Approx
 from skyband.plan.rules import Choice, Rule, named
 from skyband.queries import Query, TopKIncomplete
 
@@ -28,7 +29,7 @@ def _approximate(queries: tuple[Query, ...]) -> Choice | None:
         return None
     reason = (f"an error of {error:g} is allowed, and it saves memory, though no time: objects are dropped that will "
               "hardly be reported by more streams")  # fmt: skip
-    return "approx", reason, {"caution": max(0.0, round(0.5 - 1.5 * error, 3))}
+    return "approx", reason, Approx.implied(query)
 
 
 def _promised(queries: tuple[Query, ...]) -> Choice | None:

@@ -141,11 +141,15 @@ class Query(ABC):
         if isinstance(self.error, bool) or not isinstance(self.error, Real) or not 0 <= self.error < 1:
             raise QueryError(f"error={self.error!r} must be a number from 0 (exact) up to, but not including, 1")
         object.__setattr__(self, "error", float(self.error))
-        if self.name is not None and not isinstance(self.name, str):
-            raise QueryError(f"name={self.name!r} must be a text, which the column query of the answer shows")
+        if self.name is not None and not (isinstance(self.name, str) and self.name):
+            raise QueryError(f"name={self.name!r} must be a text that is not empty, which the column query of the "
+                             "answer shows")  # fmt: skip
         if not isinstance(self.algorithm, str) or _ALGORITHM.match(self.algorithm) is None:
             raise QueryError(f'algorithm={self.algorithm!r} must be a name such as "auto", "rapf" or '
                              '"rapf(buffer=500)"')  # fmt: skip
+        chosen, options = self.algorithm_call()
+        if chosen == "auto" and options:
+            raise QueryError(f'algorithm={self.algorithm!r}: "auto" takes no options; name the algorithm they are for')
         if self.row_condition is not None:
             scoring.compile_condition(self.row_condition)
 
@@ -172,9 +176,11 @@ class Query(ABC):
         """
         match = _ALGORITHM.match(self.algorithm)
         assert match is not None
-        options = {}
+        options: dict[str, float] = {}
         for part in filter(None, (match[2] or "").split(",")):
             name, _, value = (text.strip() for text in part.partition("="))
+            if name in options:
+                raise QueryError(f"algorithm={self.algorithm!r}: option {name!r} is given twice")
             try:
                 options[name] = float(value)
             except ValueError:

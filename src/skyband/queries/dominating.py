@@ -57,6 +57,9 @@ class TopKDominating(Query):
                 raise QueryError(f'dimensions: {column!r} is {sense!r}; it must be "min" or "max"')
         if not isinstance(self.policy, str) or self.policy not in ("exact", "adaptive"):
             raise QueryError(f'policy={self.policy!r} is unknown; it is "exact" or "adaptive"')
+        if self.policy == "adaptive" and (chosen := self.algorithm_call()[0]) not in ("auto", "adaptive"):
+            raise QueryError(f'policy="adaptive" stands for algorithm="adaptive", so it cannot go with algorithm='
+                             f"{chosen!r}; leave one of them out")  # fmt: skip
         self.measure()
         for item in self.select or ():
             scoring.compile_item(item)

@@ -73,7 +73,7 @@ class Nearest(Query):
         k: how many.
         to: the point, a value for each column that counts.
         window: see :func:`skyband.last`.
-        metric: ``"euclidean"``, ``"manhattan"``, ``"chebyshev"``, or a number p ≥ 1 for any Lp.
+        metric: ``"euclidean"``, ``"manhattan"``, ``"chebyshev"``, or a number p from 1 to 16 for any Lp.
         weights: a factor for the difference in some of the columns; 1 where none is given.
         partition_by, where, select, ties, error, algorithm, name: as in :class:`TopK`.
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from skyband import scoring
+from skyband.errors import QueryError
 from skyband.expressions import Expression, call, columns_read, find_column
 from skyband.expressions.values import floats
 
@@ -205,10 +206,20 @@ class Terms:
     def fit(self, schema: pa.Schema) -> Fitted:
         """The same over columns of these types; refuses what cannot be evaluated there."""
         if self._fitted is None or not self._fitted.schema.equals(schema):
+            self._check_colours(schema.names)
             fitted = Fitted(self, schema)
             fitted.evaluate(schema.empty_table(), schema.empty_table())
             self._fitted = fitted
         return self._fitted
+
+    def _check_colours(self, names: Sequence[str]) -> None:
+        """Refuses a column that the objects of a pair are to agree and to differ in, however it is written."""
+        alike: set[str] = set()
+        unlike: set[str] = set()
+        for group, kind in zip(self.tags, self.kinds, strict=False):  # further groups are those of where
+            (alike if kind == SAME else unlike).update(find_column(name, names) for name in group)
+        if both := alike & unlike:
+            raise QueryError(f"same and different both name {min(both)!r}: no pair can agree and differ in it")
 
 
 def conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
