@@ -157,8 +157,11 @@ BAD_SELECT: list[tuple[dict[str, Any], str]] = [
 # Objects
 
 
-def by_x(columns: Mapping[str, Any]) -> Any:
-    return columns["x"]
+def of_column(name: str) -> Callable[[Mapping[str, Any]], Any]:
+    return lambda columns: columns[name]
+
+
+by_x = of_column("x")
 
 
 ORDERS: dict[Any, tuple[Callable[[Any], Any], bool]] = {
@@ -217,8 +220,11 @@ NEAREST = Family(
 # Pairs
 
 
-def apart(a: Any, b: Any) -> Any:
-    return np.abs(a["z"] - b["z"])
+def gap_of(name: str) -> Callable[[Any, Any], Any]:
+    return lambda a, b: abs(a[name] - b[name])
+
+
+apart = gap_of("z")
 
 
 def both_gaps(a: Any, b: Any) -> Any:

@@ -37,8 +37,8 @@ def run(
     *,
     arrival: str | None = None,
     shards: int | None = None,
-    chunks: int = CHUNKS,
-    metrics: str = METRICS,
+    chunks: int | None = None,
+    metrics: str | None = None,
 ) -> DataFrame:
     """The continuous ranking of a streaming DataFrame, or the same rows at once for a static one.
 
@@ -49,13 +49,15 @@ def run(
             for windows that move with every arrival (``"changes"`` says the same). For the append mode of a sink.
             ``"latest"``: after each micro-batch the ranking as it stands of the partitions it touched, k rows each,
             with no score where there are fewer objects; for the update mode, and a sink that overwrites by partition
-            and rank.
+            and rank. For a static DataFrame: the ranking at its end.
         arrival: an integer column that tells the order of arrival, for objects that tie in score and event time. By
-            default the first integer column that is no partition column; then the content of the rows decides.
+            default the first integer column that is no partition column; then the content of the rows decides. Only
+            windows over event time have such ties.
         shards: how many tasks share the state of a query with ``partition_by``, or of one that is spread without;
             ``spark.sql.shuffle.partitions`` by default. A checkpoint keeps the number it was begun with.
-        chunks: pieces of each shard's state, so that a batch rewrites only those it touches.
-        metrics: what the observed metrics are called; two rankings in one streaming query need two names.
+        chunks: pieces of each shard's state, so that a batch rewrites only those it touches (16); only queries with
+            ``partition_by`` have several.
+        metrics: what the observed metrics are called (``skyband``); two rankings in one streaming query need two names.
 
     The counts of each micro-batch are in the query's progress, as the observed metrics ``skyband``: ``seen`` (rows
     that passed ``where``), ``late`` and ``invalid`` (of all queries together), the state held (``candidates``,
@@ -83,6 +85,7 @@ def run(
     configure(df.sparkSession)
     inputs = _Inputs(df, emit, arrival)
     jobs = inputs.jobs(queries, shards, chunks)
+    _check_use(jobs, df.isStreaming, arrival, shards, chunks, metrics)
     packed = inputs.prepared().mapInArrow(settling(packer(jobs, [*inputs.columns], _task)), from_arrow_schema(PACKED))
     mode = "Update" if emit == "latest" else "Append"
     if jobs[0].rounds:
@@ -91,7 +94,7 @@ def run(
     else:
         answers = _stateful(packed, merging(jobs), MERGED, mode)
     if df.isStreaming:  # nobody would see those of a static one, and Spark does not take a name twice
-        answers = answers.observe(metrics, *(total(name).alias(name) for name in COUNTS))
+        answers = answers.observe(metrics or METRICS, *(total(name).alias(name) for name in COUNTS))
     try:
         schema = from_arrow_schema(answer_schema(jobs, several), prefer_timestamp_ntz=True)
     except pa.ArrowTypeError as error:
@@ -127,6 +130,28 @@ def _check(query: Query, emit: Emit) -> None:
                          'it cannot go with ties="all"')  # fmt: skip
 
 
+def _check_use(
+    jobs: Sequence[Job], streaming: bool, arrival: str | None, shards: int | None, chunks: int | None,
+    metrics: str | None,
+) -> None:  # fmt: skip
+    """Refuses what would make no difference to any of the queries."""
+    if arrival is not None and not any(job.query.window.time for job in jobs):
+        raise QueryError(
+            f"arrival={arrival!r} ranks objects of the same event time, and a count window has none; to "
+            f"count objects in the order of a column, name it in the window: sb.last(..., on={arrival!r})"
+        )
+    if (shards or 1) > 1 and all(len(job.shards) == 1 for job in jobs):
+        raise QueryError(f"shards={shards!r}: the ranking is in one place, since it has no partition_by and is of a "
+                         "kind that cannot be spread without; leave shards out")  # fmt: skip
+    if (chunks or 1) > 1 and not any(job.query.partition_by for job in jobs):
+        raise QueryError(f"chunks={chunks!r}: a ranking without partition_by is one piece; leave chunks out")
+    if metrics is not None and not (isinstance(metrics, str) and metrics):
+        raise QueryError(f"metrics={metrics!r} must be a name for the observed metrics")
+    if metrics is not None and not streaming:
+        raise QueryError(f"metrics={metrics!r}: only a streaming DataFrame has a progress to tell them in; leave "
+                         "metrics out")  # fmt: skip
+
+
 class _Inputs:
     """The columns that the first stage needs, computed by Spark; one that several queries need is computed once."""
 
@@ -150,12 +175,14 @@ class _Inputs:
         # mapInArrow does not quote the names of columns: it would take a dot for a field of a struct.
         return df.select(*(column.alias(f"c{i}") for i, column in enumerate(self.columns.values())))
 
-    def jobs(self, queries: Sequence[Query], shards: int | None, chunks: int) -> tuple[Job, ...]:
+    def jobs(self, queries: Sequence[Query], shards: int | None, chunks: int | None) -> tuple[Job, ...]:
         """What is to be done for each query; collects the columns and the condition."""
         if shards is None:
             shards = int(self.df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-        if not all(isinstance(count, int) and count >= 1 for count in (shards, chunks)):
-            raise QueryError(f"shards={shards!r}, chunks={chunks!r}: both must be whole numbers, at least 1")
+        chunks = CHUNKS if chunks is None else chunks
+        for name, count in (("shards", shards), ("chunks", chunks)):
+            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+                raise QueryError(f"{name}={count!r} must be a whole number, at least 1")
         alone = len(queries) == 1
         groups = [groups_for(query.family, shards) if self._spreads(query, alone) else 1 for query in queries]
         # A cell with the rows of two groups has the pairs between them, twice as many as there are within one.

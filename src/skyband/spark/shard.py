@@ -101,7 +101,8 @@ def merge(
         piece: Chunk = Pruned(job) if job.pruned else Packed(job, shard is not None and job.crosses(shard))
         if number in head.pieces:
             piece.restore(*state.unpack(store.get(number)), head.former)
-        answer = piece.take_in(Arrived(*coming.get(number, (None, None)), head.newest, before, ended))
+        closing = ended and not job.latest  # the latest ranking is the one that stands, and not what comes of its end
+        answer = piece.take_in(Arrived(*coming.get(number, (None, None)), head.newest, before, closing))
         late += piece.late
         for part in answer.to_batches(max_chunksize=ROWS):
             yield {"data": packed(pa.Table.from_batches([part]))}
