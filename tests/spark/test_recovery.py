@@ -46,7 +46,8 @@ DRIVER = cleandoc(
     }[kind]
     quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
     spark = session(master="local[2]", **{"spark.sql.shuffle.partitions": 2, **quick})
-    answer = run(files(spark, f"{here}/in", together=2), query, chunks=3)
+    chunks = 3 if query.partition_by else None
+    answer = run(files(spark, f"{here}/in", together=2), query, chunks=chunks)
     sink = answer.writeStream.format("parquet").option("checkpointLocation", f"{here}/checkpoint")
     running = sink.trigger(availableNow=True).start(f"{here}/out")
     running.awaitTermination()

@@ -284,7 +284,7 @@ def test_refusals(spark):
         ((sb.TopK(2, "x", HOPPING, partition_by=("list",)),), {}, "partition_by: 'list' .* must hold plain values"),
         (("SELECT x",), {}, "is not a query"),
         ((query,), {"chunks": 0}, "at least 1"),
-        ((query,), {"shards": "2"}, "must be whole numbers"),
+        ((query,), {"shards": "2"}, "must be a whole number"),
     ):
         with pytest.raises(sb.QueryError, match=reason):
             run(df, *arguments, **options)
