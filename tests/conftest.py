@@ -56,6 +56,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if totals:
         terminalreporter.section("options: combinations answered as by the oracle, and refused by name")
         for what, (answered, refused, put) in sorted(totals.items()):
-            terminalreporter.line(f"{what:22} {answered:7} answered {refused:6} refused  ({put} queries put)")
+            terminalreporter.line(f"{what:34} {answered:7} answered {refused:6} refused  ({put} queries put)")
         answered, refused, put = (sum(column) for column in zip(*totals.values(), strict=True))
-        terminalreporter.line(f"{'in all':22} {answered:7} answered {refused:6} refused  ({put} queries put)")
+        terminalreporter.line(f"{'in all':34} {answered:7} answered {refused:6} refused  ({put} queries put)")

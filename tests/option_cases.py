@@ -78,11 +78,13 @@ class Family(NamedTuple):
     bad: list[tuple[dict[str, Any], str]]  # fields that are refused, and a word of the reason beside the field's name
     beside: dict[str, dict[str, Any]] = {}  # noqa: RUF012 - what must be set so that an option alone shows
     plan_only: frozenset[str] = frozenset({"algorithm", "error"})  # change the plan, not the answers of an exact one
+    title: str = ""  # where a class has several sets of values
+    choosy: bool = False  # whether options contradict each other, so that some pairs are refused whatever the algorithm
     loose: Callable[[Mapping[str, Any]], bool] = lambda values: False  # whether nothing is promised of who is found
 
     @property
     def name(self) -> str:
-        return self.query.__name__
+        return self.query.__name__ + self.title
 
     @property
     def algorithms(self) -> Mapping[str, Any]:
