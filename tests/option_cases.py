@@ -266,7 +266,7 @@ PAIRS = Family(
     [*BAD, (dict(where="y > 0"), "y"), (dict(where="a.y >"), "a.y >"), (dict(order_by="x"), "x"),
      (dict(same="a.h"), "'h'"), (dict(same="h", different="h"), "agree and differ"),
      (dict(same="h", different="H"), "agree and differ"), (dict(same="nowhere"), "nowhere"),
-     (dict(different=("s", "s")), "twice"), (dict(different=5), "column names"), (dict(select=("id",)), "id"),
+     (dict(different=("s", "s")), "twice"), (dict(different=5), "names"), (dict(select=("id",)), "id"),
      (dict(select=("a.id", "b.id AS a_id")), "another name")],
 )  # fmt: skip
 
