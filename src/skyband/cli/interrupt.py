@@ -17,6 +17,9 @@ PATIENCE = 15.0  # seconds for a stream to end by itself
 
 _stream: threading.Event | None = None  # set to ask the stream that is running to end
 _heard = threading.Event()
+_errors = (
+    2  # where the last line goes: standard error, even while it is lent to a log for the processes that are started
+)
 _undone: list[Callable[[], object]] = []
 
 
@@ -24,6 +27,8 @@ def listen() -> None:
     """From now on Ctrl-C is heard. Where it is ignored, as under ``nohup``, it stays so."""
     if not hasattr(signal, "pthread_sigmask") or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         return  # without masks (Windows) it is heard as Python hears it
+    global _errors
+    _errors = os.dup(2)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     threading.Thread(target=_listen, name="Ctrl-C", daemon=True).start()
 
@@ -60,9 +65,11 @@ def leave(sentence: str = "interrupted") -> None:
     for action in reversed(_undone):
         with suppress(OSError):
             action()
-    clear = "\r\x1b[2K\x1b[?25h" if os.isatty(2) else ""  # the line that says how things are; and the cursor comes back
+    clear = (
+        "\r\x1b[2K\x1b[?25h" if os.isatty(_errors) else ""
+    )  # the line that says how things are; and the cursor comes back
     with suppress(OSError):
-        os.write(2, f"{clear}skyband: {sentence}\n".encode())
+        os.write(_errors, f"{clear}skyband: {sentence}\n".encode())
     os._exit(CODE)
 
 

@@ -172,6 +172,6 @@ def run(
                 raise SkybandError(f"the stream from {source} ended: {error}") from error
         took = monotonic() - began
     answers.end()
-    err.print(("interrupted: " if interrupt.heard() else "") + summary(watch.progress, took))
+    err.print(("interrupted: " if interrupt.heard() else "") + summary(watch.progress, took), soft_wrap=True)
     if not interrupt.heard():
         left_out(watch.progress.late, watch.progress.invalid)

@@ -69,7 +69,7 @@ def _now_and_then() -> Callable[[str], None]:
     def say(text: str) -> None:
         nonlocal due
         if monotonic() >= due:
-            err.print(text)
+            err.print(text, soft_wrap=True)
             due += _SAY
 
     return say

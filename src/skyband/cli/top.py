@@ -75,7 +75,8 @@ def top(
             with line("Reading (the first run compiles, which may take a minute) …") as say:
                 for batch in batches(groups, query, delimiter):
                     rows = monitor.push(batch)
-                    say(_counts(monitor.stats))
+                    if batch.num_rows:
+                        say(_counts(monitor.stats))
                     if not is_everything(query):
                         write(rows)
             write(monitor.top() if is_everything(query) else monitor.flush())
