@@ -5,7 +5,8 @@ from _dominating_window import BATCH, KINDS, Filled, query
 
 from skyband.plan import plan_for
 
-SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
+WINDOWS = (1_000, 3_000, 10_000)
+LARGER = (30_000, 100_000)
 DIMENSIONS = (2, 4, 6, 8, 10, 14)
 KS = (16, 256)
 EXACT = ("cla", "bfa", "ada", "eva")
@@ -13,7 +14,7 @@ PATIENCE = 0.5  # seconds, and more in large windows
 
 
 def grid(
-    sizes: tuple[int, ...] = SIZES, dimensions: tuple[int, ...] = DIMENSIONS, ks: tuple[int, ...] = KS
+    sizes: tuple[int, ...] = WINDOWS, dimensions: tuple[int, ...] = DIMENSIONS, ks: tuple[int, ...] = KS
 ) -> list[dict]:
     """Microseconds an update in windows that the stream fills, and how far from the fastest the planner's choice is.
 
@@ -35,8 +36,8 @@ def one(kind: str, x: np.ndarray, n: int, k: int) -> dict:
     found = Filled(names, x, n, k, PATIENCE * (1 if n < 10_000 else 4), hurry=n > 10_000).update(max(4 * BATCH, n // 4))
     chosen = plan_for((query(n, x.shape[1], k),)).algorithm.name
     best = min(found.values())
-    return {"n": n, "d": x.shape[1], "k": k, "data": kind, **{name: found.get(name, np.nan) for name in EXACT},
-            "chosen": chosen, "/ fastest": float(found[chosen] / best)}  # fmt: skip
+    return {"n": n, "d": x.shape[1], "k": k, "data": kind, **{name: found.get(name, "") for name in EXACT},
+            "chosen": chosen, "/ fastest": found[chosen] / best}  # fmt: skip
 
 
 def regrets(rows: list[dict]) -> list[dict]:
@@ -44,8 +45,8 @@ def regrets(rows: list[dict]) -> list[dict]:
     found = []
     for n, d in dict.fromkeys((row["n"], row["d"]) for row in rows):
         some = [row for row in rows if (row["n"], row["d"]) == (n, d)]
-        best = [np.nanmin([row[name] for name in EXACT]) for row in some]
-        worst = {f"{name}, at worst": float(np.max([row[name] / least for row, least in zip(some, best, strict=True)]))
+        best = [min(row[name] for name in EXACT if row[name]) for row in some]
+        worst = {f"{name}, at worst": max(row[name] / least for row, least in zip(some, best, strict=True))
                  for name in EXACT[:2]}  # fmt: skip
         found.append({"n": n, "d": d, **worst, "chosen": some[0]["chosen"]})
     return found

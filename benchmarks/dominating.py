@@ -1,7 +1,8 @@
 """Top-k dominating points: the figures and tables of *dominating* (Kontaki et al., TKDE 2012), and CLA beside them.
 
     python benchmarks/dominating.py [--full] [--data DIR]
-    python benchmarks/dominating.py --filled | --grid
+    python benchmarks/dominating.py --filled
+    python benchmarks/dominating.py --grid [--full]
 
 Running times per 1000 updates over the size of the window (Figure 7), the dimensions (8), k (9), ε and δ (10); events,
 exact scores and comparisons per 1000 updates (Table 4); accuracy (Tables 2 and 3). As in the paper, times are measured
@@ -14,7 +15,7 @@ with ``--full`` about twenty.
 
 ``--filled`` is about windows that the stream itself has filled, row by row: no score is known but what an algorithm
 found out. ``--grid`` compares the exact algorithms in such windows, over n, d and k; the planner's rules follow from
-it. Each takes some minutes and keeps its results.
+it; ``--full`` adds windows of 30,000 and 100,000 points. Each takes some minutes and keeps its results.
 """
 
 import functools
@@ -25,7 +26,7 @@ from typing import Any
 
 import numpy as np
 from _dominating_accuracy import DELTAS, TABLE_2, TABLE_3, Answers, accuracy
-from _dominating_grid import grid, regrets
+from _dominating_grid import LARGER, WINDOWS, grid, regrets
 from _dominating_window import ALGORITHMS, KINDS, Filled, at_once, compiled, fixed, made, push
 from _measure import console, keep, show
 
@@ -338,7 +339,7 @@ def main() -> None:
 def main_grid() -> None:
     """Which exact algorithm is the fastest where: the measurement behind the planner's rules."""
     compiled(D)
-    rows = grid()
+    rows = grid(WINDOWS + LARGER if FULL else WINDOWS)
     show("Filled by the stream itself: µs an update", rows)
     worst = regrets(rows)
     show("At worst, as many times as long as the fastest takes", worst)
