@@ -221,6 +221,12 @@ def test_more_streams_than_declared_are_an_error():
             assert monitor.dumps() == before
         with pytest.raises(sb.QueryError, match="rows of 3 streams"):
             sb.Monitor([ask(), ask(streams=2)]).push(ROWS)
+    monitor = sb.Monitor(ask(streams=2, window=sb.last(4, on="seq")))
+    monitor.push(
+        {**ROWS, "seq": [0, 5, 6, 7], "s": ["r1", "r2", "r2", None], "x": [1, 1, 1, None]}
+    )  # three of them wait
+    with pytest.raises(sb.QueryError, match=r"rows of 3 streams have come \(s: r1, r2, r3\)"):
+        monitor.push({"o": ["a"], "s": ["r3"], "x": [1], "seq": [8]})
     monitor = sb.Monitor(ask(streams=("r1", "r2"), aggregate="mean"))
     monitor.push(ROWS)
     assert monitor.stats.invalid == 1

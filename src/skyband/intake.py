@@ -72,7 +72,7 @@ class Intake:
             measured = self.measure.evaluate(table)
         else:  # a sequence, which takes the values when they are due
             measured = Measured(self.measure.score_where(passes, table), np.empty((size, 0)))
-        self.measure.check(table, measured, [keys.rows for keys in self.tags])
+        self.measure.check(table, measured, self._before)
         time = NOTHING if self.window.on is None else positions(table, self.window.on, self.window.time)
         return table, size, measured, time, passes
 
@@ -125,6 +125,14 @@ class Intake:
         coded = self.measure.tagged(empty)
         self.tags = tuple(_keys(part, part.column_names, ", ".join(part.column_names)) for part in coded)
         return empty
+
+    def _before(self) -> list[pa.Table]:
+        """Of the valid rows that have come before, the combinations of their tags, and those rows that wait."""
+        tables = [keys.rows for keys in self.tags]
+        if self.held is not None and self._sequence:
+            there = ~np.isnan(self.held.column(f"{_OWN}score").to_numpy())
+            return [*tables, self.held.filter(pa.array(there))]
+        return [*tables, self.held] if self.held is not None else tables
 
     @property
     def _sequence(self) -> bool:

@@ -1,7 +1,7 @@
 """What a ranking takes from each row: a score, or the numbers and codes from which scores follow."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -56,8 +56,8 @@ class Measure(ABC):
         """What is coded: of each group of tags the columns, row by row."""
         return [table.select([scoring.find_column(name, table.column_names) for name in tag]) for tag in self.tags]
 
-    def check(self, table: pa.Table, measured: Measured, tags: Sequence[pa.Table]) -> None:
-        """Raises if rows are not what the query declares them to be, given the ``tags`` that have come before."""
+    def check(self, table: pa.Table, measured: Measured, before: Callable[[], list[pa.Table]]) -> None:
+        """Raises if rows are not what the query declares them to be; ``before`` has the tags of the rows before."""
         return None  # most queries declare nothing that a row could tell
 
     @abstractmethod

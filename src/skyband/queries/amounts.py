@@ -1,7 +1,7 @@
 """What groups take from each row: amounts, streams, and values to be told apart."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -72,14 +72,16 @@ class AmountMeasure(Measure):
         coded = super().tagged(table)
         return [*coded, *(coded[0].append_column(VALUE, reader.known(table)) for reader in self.distinct)]
 
-    def check(self, table: pa.Table, measured: Measured, tags: Sequence[pa.Table]) -> None:
+    def check(self, table: pa.Table, measured: Measured, before: Callable[[], list[pa.Table]]) -> None:
         """Counts the streams, if their number is declared."""
         declared = self.query.streams
         if not isinstance(declared, int):
             return
-        (column,) = super().tagged(table)[1].columns
-        new = pc.unique(column.filter(pa.array(~np.isnan(measured.score))))
-        found = dict.fromkeys([*tags[1].column(0).to_pylist(), *new.to_pylist()])
+        ((name,),) = self.tags[1:]
+        name = find_column(name, table.column_names)
+        known = [rows.column(name) for rows in before() if name in rows.column_names]
+        coming = table.column(name).filter(pa.array(~np.isnan(measured.score)))
+        found = dict.fromkeys(stream for column in (*known, coming) for stream in pc.unique(column).to_pylist())
         if len(found) > declared:
             listed = ", ".join("NULL" if name is None else str(name) for name in list(found)[:20])
             more = f" and {len(found) - 20} others" if len(found) > 20 else ""
