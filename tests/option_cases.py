@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import oracle
 import oracle_dominating
+import oracle_incomplete
 import oracle_pairs
 import pyarrow as pa
 import streams
@@ -306,7 +307,128 @@ DOMINATING = Family(
     loose=unguaranteed,
 )  # fmt: skip
 
-FAMILIES = {family.name: family for family in (OBJECTS, NEAREST, PAIRS, DOMINATING)}
+# Groups, and objects assembled from streams
+
+NAMES = ("r1", "r2", "r3")
+WEIGHTS = {"r1": 0.5, "r3": 2.0}
+VALUES: dict[Any, Callable[[Any], Any]] = {
+    "x": lambda r: r["x"],
+    "y": lambda r: r["y"],
+    "x + z": lambda r: None if oracle.bad(r["x"]) else r["x"] + r["z"],
+    None: lambda r: 1.0,
+}
+OUTPUTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "count(*)": ("count", lambda r: 1),
+    "max(y)": ("max", lambda r: r["y"]),
+    "count(distinct x)": ("count_distinct", lambda r: r["x"]),
+}
+HAVING: dict[Any, Any] = {
+    None: None,
+    "count(*) >= 2": lambda score, shown, rows: len(rows) >= 2,
+    "score > 1": lambda score, shown, rows: None if score is None else score > 1,
+}
+
+
+def weigher() -> Callable[[Any], Any]:
+    return lambda vectors: 2 * vectors[:, 0] + vectors.max(axis=1)
+
+
+widest = weigher()
+
+
+def groups(id: Any, stream: Any, value: Any, aggregate: Any, occurrences: Any, streams: Any, weights: Any, bounds: Any,
+           most: Any, order: str, outputs: Any, having: Any, where: Any, **rest: Any) -> Any:  # fmt: skip
+    many = (occurrences or ("once" if stream else "many")) == "many"
+    apart = not many or callable(aggregate)  # each stream has a say of its own
+
+    def plain(row: Any) -> Any:
+        """The amount of a row, or None."""
+        amount = VALUES[value](row)
+        return None if oracle.bad(amount) else amount
+
+    def meant(row: Any) -> bool:
+        amount = plain(row)
+        named = not isinstance(streams, tuple) or row["s"] in streams
+        within = value is None or bounds is None or amount is None or bounds[0] <= amount <= bounds[1]
+        falls = apart and aggregate == "product" and bounds is None and amount is not None and amount < 0
+        return named and within and not falls
+
+    def weighted(row: Any) -> Any:
+        amount = plain(row)
+        return None if amount is None else amount * weights.get(row["s"], 1) if weights else amount
+
+    where = CONDITIONS[where]
+    if apart:
+        names = streams if isinstance(streams, tuple) else [None]
+
+        def function(said: Any, low: float) -> float:
+            told = [said.get(name, low) for name in names]
+            return 2 * told[0] + max(told)
+
+        width = len(streams) if isinstance(streams, tuple) else streams or 1
+        low = 0.0 if bounds is None or aggregate in ("sum", "count", "mean") else bounds[0]
+        counted = aggregate == "count"
+        return oracle_incomplete.TopKIncomplete(
+            id=id, stream=stream, how=function if callable(aggregate) else aggregate, many=many, width=width, low=low,
+            amount=lambda row: None if not meant(row) or plain(row) is None else 1.0 if counted else weighted(row),
+            where=where, **rest,
+        )  # fmt: skip
+    shown = {name: OUTPUTS[text] for name, text in outputs.items()}
+    ranked = ("count" if value is None and not weights else aggregate, weighted)
+    alone = not outputs and having is None
+
+    def valid(row: Any) -> bool:
+        if alone:
+            return meant(row) and plain(row) is not None
+        calls = [ranked, *shown.values()]
+        of_rows = value is None or "count(*)" in outputs.values() or having == "count(*) >= 2"
+        return meant(row) and (of_rows or any(not oracle_incomplete.nothing(of(row)) for _, of in calls))
+
+    return oracle_incomplete.Groups(
+        ids=(id,) if isinstance(id, str) else id, ranked=ranked, outputs=shown, valid=valid, having=HAVING[having],
+        desc=order == "desc", where=where, **rest,
+    )  # fmt: skip
+
+
+GROUP_OPTIONS: dict[str, list[Any]] = {
+    "k": [2, 1, 4], "id": ["o", "h", ("o", "h")], "stream": [None, "s"], "value": ["x", "y", "x + z", None],
+    "aggregate": ["sum", "count", "mean", "min", "max", "product", "count_distinct", widest],
+    "occurrences": [None, "once", "many"], "streams": [None, NAMES[::2]], "weights": [{}, WEIGHTS],
+    "bounds": [None, (0, 1), (-1, 2)], "most": [None, SIZE], "order": ["desc", "asc"],
+    "outputs": [{}, {"n": "count(*)", "top": "max(y)"}, {"kinds": "count(distinct x)"}], "having": list(HAVING),
+    **COMMON, "select": [None, ("o",)],
+}  # fmt: skip
+BAD_GROUPS: list[tuple[dict[str, Any], str]] = [
+    *BAD, *BAD_WHERE, (dict(select=("x",)), "id"), (dict(id=""), "names"), (dict(id="nowhere"), "nowhere"),
+    (dict(stream=""), "column name"), (dict(stream="nowhere"), "nowhere"), (dict(value="x +"), "x +"),
+    (dict(value="nowhere"), "nowhere"), (dict(aggregate="median"), "count_distinct"), (dict(occurrences="two"), "once"),
+    (dict(occurrences="once", order="asc"), "many"), (dict(occurrences="once", having="count(*) > 1"), "many"),
+    (dict(streams=3), "stream="), (dict(stream="s", streams=2), "3 streams"), (dict(stream="s", streams=0), "at least"),
+    (dict(weights={"r1": 2}), "stream="), (dict(stream="s", weights={"r1": -1}), "at least 0"),
+    (dict(stream="s", weights={"r9": 1}, streams=NAMES), "none of the streams"),
+    (dict(bounds=(1, 0)), "smallest"), (dict(bounds=(1, 2)), "must be 0"), (dict(bounds=(0, 1), value=None), "value"),
+    (dict(most=0), "at least 1"), (dict(most=3, aggregate="max"), "leave it out"), (dict(order="up"), "asc"),
+    (dict(outputs={"n": "count"}), "count"), (dict(outputs={"score": "count(*)"}), "another name"),
+    (dict(outputs=["count(*)"]), "mapping"),
+    (dict(having="x > 1"), "where="), (dict(having="count(*) >"), "having"), (dict(having=5), "condition"),
+]  # fmt: skip
+GROUPS = Family(
+    sb.TopKIncomplete, GROUP_OPTIONS, groups, BAD_GROUPS,
+    beside={"occurrences": {"stream": "s"}, "streams": {"stream": "s"}, "weights": {"stream": "s"},
+            "select": {"id": ("o", "h")}, "stream": {"aggregate": "max"},
+            "most": {"window": "count", "bounds": (0, 2)}},
+    plan_only=frozenset({"algorithm", "error", "most"}), title=": groups", choosy=True,
+)  # fmt: skip
+ASSEMBLED = GROUPS._replace(
+    options={**GROUP_OPTIONS, "stream": ["s", None], "occurrences": ["once", "many"],
+             "streams": [NAMES, 4, NAMES[::2], None]},
+    bad=[({"stream": None, "streams": None, "occurrences": "many", **wrong}, word) for wrong, word in BAD_GROUPS],
+    beside={"streams": {"aggregate": "mean"}, "select": {"id": ("o", "h")}, "error": {"window": "count"},
+            "most": {"window": "count", "bounds": (0, 2), "occurrences": "many"}},
+    title=": streams",
+)  # fmt: skip
+
+FAMILIES = {family.name: family for family in (OBJECTS, NEAREST, PAIRS, DOMINATING, GROUPS, ASSEMBLED)}
 
 # Values of the options of algorithms; an option that is missing here fails the test.
 SETTINGS: dict[str, tuple[float, ...]] = {

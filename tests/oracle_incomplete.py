@@ -29,9 +29,10 @@ class TopKIncomplete(oracle.TopK):
     ``how`` is the name of an aggregate, or a function of {stream: value} and the value of absent streams.
     """
 
-    def __init__(self, k, id, stream, amount, how, many, width=1, low=0.0, **rest):
-        super().__init__(k, amount, select=[id], **rest)
-        self.id, self.stream, self.how, self.many, self.width, self.low = id, stream, how, many, width, low
+    def __init__(self, k, id, stream, amount, how, many, width=1, low=0.0, select=None, **rest):
+        self.ids = (id,) if isinstance(id, str) else tuple(id)
+        super().__init__(k, amount, select=select or self.ids, **rest)
+        self.stream, self.how, self.many, self.width, self.low = stream, how, many, width, low
 
     def best(self, key, low, high, k=None):
         k = k or self.k
@@ -39,7 +40,7 @@ class TopKIncomplete(oracle.TopK):
         rows.sort(key=lambda o: (o["position"], o["number"]))
         parts, newest = {}, {}
         for o in rows:
-            name = o["row"][self.id]
+            name = tuple(o["row"][column] for column in self.ids)
             stream = o["row"][self.stream] if self.stream else None
             amounts = parts.setdefault(name, {}).setdefault(stream, [])
             if not self.many:
@@ -65,7 +66,7 @@ class TopKIncomplete(oracle.TopK):
             o["entered"] = entered.get(o["id"], o["score"])
         self.current[key] = after
         stays = {o["id"] for o in before} & {o["id"] for o in after}
-        return [(obj["position"], op, *key, o["entered"], o["id"])
+        return [(obj["position"], op, *key, o["entered"], *self.values(o))
                 for op, side in (("-", before), ("+", after)) for o in side if o["id"] not in stays]  # fmt: skip
 
 
@@ -102,12 +103,12 @@ class Groups(oracle.TopK):
     is a function of the score, the outputs by name, and the rows of a group; None stands for NULL.
     """
 
-    def __init__(self, k, ids, ranked, outputs, valid, having=None, **rest):
-        super().__init__(k, lambda row: 0.0 if valid(row) else None, **rest)
+    def __init__(self, k, ids, ranked, outputs, valid, having=None, select=None, **rest):
+        super().__init__(k, lambda row: 0.0 if valid(row) else None, select=select or ids, **rest)
         self.ids, self.ranked, self.outputs, self.having = ids, ranked, outputs, having
 
     def columns(self, names):
-        return [*self.ids, *self.outputs]
+        return [*super().columns(names), *self.outputs]
 
     def best(self, key, low, high, k=None):
         k = k or self.k
@@ -132,7 +133,7 @@ class Groups(oracle.TopK):
         return found[:k]
 
     def values(self, obj):
-        return (*obj["id"], *obj["shown"])
+        return (*super().values({"row": dict(zip(self.ids, obj["id"]))}), *obj["shown"])
 
     def changes(self, obj):
         """Membership only: a ``+`` carries score and outputs at entry, and a ``-`` repeats its ``+``."""

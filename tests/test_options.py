@@ -15,6 +15,7 @@ from option_cases import FAMILIES, ROWS, SECOND, SIZE, WINDOWS, all_pairs, calls
 
 import skyband as sb
 
+pytestmark = pytest.mark.filterwarnings("ignore::skyband.errors.DataWarning")  # much is left out on purpose
 NEAREST = ("auto", "sma")  # it is TopK with a distance for a score
 ALGORITHMS = [(algorithm, name) for name, family in FAMILIES.items() for algorithm in ("auto", *family.algorithms)
               if name != "Nearest" or algorithm in NEAREST]  # fmt: skip

@@ -44,8 +44,8 @@ class Assembled(PerKey[State]):
         super().__init__(*queries, **options)
         query = self.asked
         if query.asked is not None and not query.adds_up:
-            raise QueryError(f"algorithm={self.name!r} serves sums and counts of rows, the largest first, with nothing "
-                             "beside; for other aggregates over all rows of a group leave algorithm out")  # fmt: skip
+            raise QueryError(f"algorithm={self.name!r} serves the largest sums and counts of rows, not "
+                             f"{query.beyond_sums}; leave algorithm out")  # fmt: skip
         self.function = query.aggregate if callable(query.aggregate) else None
         how = _HOW[str(query.aggregate)] if self.function is None else kernel.FUNCTION
         window = self.window

@@ -149,6 +149,14 @@ class TopKIncomplete(Query):
         return self.asked is not None and self.asked.alone and self.descending and self.aggregate in ("sum", "count")
 
     @property
+    def beyond_sums(self) -> str:
+        """What is asked for beside the largest sums or counts of rows, as it was written."""
+        given = {"aggregate": self.aggregate not in ("sum", "count"), "order": not self.descending,
+                 "outputs": bool(self.outputs), "having": self.having is not None}  # fmt: skip
+        asked = [f"{name}={getattr(self, name)!r}" for name, beyond in given.items() if beyond]
+        return ", ".join([f"occurrences={self.occurrences!r}", *asked])
+
+    @property
     def largest(self) -> float | None:
         """The largest amount that a row may have, before weights; None: unknown."""
         if self.value is None or self.aggregate == "count":
@@ -262,10 +270,12 @@ class TopKIncomplete(Query):
         if most is not None and (isinstance(most, bool) or not hasattr(most, "__index__") or int(most) < 1):
             raise QueryError(f"most={most!r} must be a whole number, at least 1")
         if most is not None and self.asked is not None and not self.adds_up:
-            raise QueryError(f"most={most!r} promises how high a sum or count may still rise; it is of no use here, "
-                             "where every row is needed: leave it out")  # fmt: skip
+            raise QueryError(f"most={most!r} promises how high a sum or count may still rise; it is of no use with "
+                             f"{self.beyond_sums}, where every row is needed: leave it out")  # fmt: skip
         if self.bounds is None:
             return
+        if self.value is None:
+            raise QueryError(f"bounds={self.bounds!r} are those of value=, and there is none: each row counts for 1")
         pair: Any = self.bounds
         plain = isinstance(pair, Sequence) and len(pair) == 2 and all(
             isinstance(end, int | float) and not isinstance(end, bool) and abs(end) <= LARGEST for end in pair

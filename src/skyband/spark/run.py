@@ -207,8 +207,10 @@ class _Inputs:
         Intake(query).fit(self.schema)  # refuses columns that are not there or of a wrong type, as the engine does
         travelling = {*Layout(query, self.schema).columns, *query.partition_by}
         if not isinstance(query, TopK):
-            looked_at = query.measure().needs(self.schema.names)
-            travelling |= set() if summable(query) else {*looked_at}
+            measure, names = query.measure(), self.schema.names
+            looked_at = measure.needs(names)
+            # Sums travel with what tells their groups apart, shown or not.
+            travelling |= {find_column(name, names) for name in measure.tags[0]} if summable(query) else {*looked_at}
             for name in looked_at:
                 self._plain(name)
         schema = pa.schema([field for field in self.schema if field.name in travelling])
