@@ -16,6 +16,8 @@ from incomplete_cases import ASKED, grouped, make
 
 import skyband as sb
 
+pytestmark = pytest.mark.filterwarnings("ignore::skyband.DataWarning")
+
 ONE_OF_EACH = ("count-7-3", "time-7-3", "arrivals-13", "arrival-time-9")
 
 

@@ -57,7 +57,7 @@ def scores(**fields):
         (dict(bounds=(1, 2), occurrences="many"), "the smallest value must be 0"),
         (dict(value="x DESC"), "value='x DESC' is not an SQL expression"),
         (dict(id=()), "id=() must be a column name, or several"),
-        (dict(id=("o", "o")), "names a column twice"),
+        (dict(id=("o", "o")), "has a name twice"),
         (dict(order="down"), "order='down' is unknown"),
         (dict(order="asc"), "order='asc' is for aggregates over all rows of a group"),
         (dict(outputs={"n": "count(*)"}), "only the newest of each stream counts; take occurrences='many'"),
@@ -223,9 +223,8 @@ def test_more_streams_than_declared_are_an_error():
         with pytest.raises(sb.QueryError, match="rows of 3 streams"):
             sb.Monitor([ask(), ask(streams=2)]).push(ROWS)
     monitor = sb.Monitor(ask(streams=2, window=sb.last(4, on="seq")))
-    monitor.push(
-        {**ROWS, "seq": [0, 5, 6, 7], "s": ["r1", "r2", "r2", None], "x": [1, 1, 1, None]}
-    )  # three of them wait
+    waiting = {"seq": [0, 5, 6, 7], "s": ["r1", "r2", "r2", None], "x": [1, 1, 1, None]}
+    monitor.push({**ROWS, **waiting})  # three of them wait
     with pytest.raises(sb.QueryError, match=r"rows of 3 streams have come \(s: r1, r2, r3\)"):
         monitor.push({"o": ["a"], "s": ["r3"], "x": [1], "seq": [8]})
     monitor = sb.Monitor(ask(streams=("r1", "r2"), aggregate="mean"))
