@@ -107,12 +107,12 @@ def test_refused(fields, message):
         (dict(algorithm="tally"), "over all rows of a group, not occurrences='once'"),
         (many(algorithm="tally", aggregate=np.sum, streams=("r1",)), "not a Python function for aggregate"),
         *(
-            (many(algorithm=name, aggregate=how), f"algorithm={name!r} serves sums and counts of rows")
+            (many(algorithm=name, aggregate=how), f"algorithm={name!r} serves the largest sums and counts of rows")
             for name in ("sla", "eaa", "approx")
             for how in ("mean", "min", "max", "product", "count_distinct")
         ),
-        (many(algorithm="sla", order="asc"), "the largest first"),
-        (many(algorithm="sla", outputs={"n": "count(*)"}), "with nothing beside"),
+        (many(algorithm="sla", order="asc"), "order='asc'"),
+        (many(algorithm="sla", outputs={"n": "count(*)"}), "outputs={'n': 'count(*)'}"),
         (dict(algorithm="rapf"), "algorithm='rapf' is unknown; there are approx, eaa, panes, sla, tally"),
         (dict(algorithm="approx(caution=2)"), "caution=2 must be from 0 to 1"),
         (dict(algorithm="approx(bitmaps=0.5)"), "bitmaps=0.5 must be a whole number"),

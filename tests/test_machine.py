@@ -1,6 +1,7 @@
 """A monitor under random queries and random actions, always beside the oracle. Hypothesis shrinks what goes wrong."""
 
 import pyarrow as pa
+import pytest
 from cases import ALGORITHMS, CONDITIONS, EXACT, ORDERS, agree, compare_stats, finish, pair
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -98,5 +99,5 @@ class Follow(RuleBasedStateMachine):
             compare_stats(self.monitor.stats, self.model)
 
 
-TestFollow = Follow.TestCase
+TestFollow = pytest.mark.filterwarnings("ignore::skyband.DataWarning")(Follow.TestCase)
 TestFollow.settings = settings(max_examples=300, stateful_step_count=10)

@@ -16,6 +16,8 @@ from skyband.spark.rounds import PROPOSED, counting, proposing
 from skyband.spark.shard import MERGED
 from skyband.spark.spread import cells, groups_for
 
+pytestmark = pytest.mark.filterwarnings("ignore::skyband.DataWarning")  # of some streams most is left out
+
 WINDOWS = {
     "hops": sb.last("10 seconds", every="2 seconds", late=f"{streams.LATE} microseconds"),
     "odd": sb.last("7 seconds", every="3 seconds", late=f"{streams.LATE} microseconds"),

@@ -16,6 +16,7 @@ from skyband.spark.pack import PACKED, Packer
 from skyband.spark.parcel import unpacked
 from skyband.spark.shard import Packet, merge
 
+pytestmark = pytest.mark.filterwarnings("ignore::skyband.DataWarning")  # of some streams most is left out
 SECOND = 1_000_000
 
 
