@@ -417,3 +417,23 @@ def test_truths_are_no_scores():
         sb.Monitor(sb.TopK(1, "x", WINDOW)).push({"x": [True, False]})
     answer = sb.Monitor(sb.TopK(1, "CAST(x AS INT) DESC", WINDOW)).push({"x": [False, True]})
     assert answer["score"].to_pylist() == [1.0]
+
+
+@pytest.mark.parametrize("kind", [dict, pd.DataFrame])
+def test_times_of_one_batch_are_not_mixed_either(kind):
+    east = datetime.timezone(datetime.timedelta(hours=5))
+    moments = [datetime.datetime(2024, 1, 1, 10), None, datetime.datetime(2024, 1, 1, 10, tzinfo=east)]
+    monitor = sb.Monitor(sb.TopK(9, "x DESC", sb.last("1 hour", every="1 hour")))
+    with pytest.raises(sb.QueryError, match=r"column 'ts' of a batch has times with a zone and without one"):
+        monitor.push(kind({"ts": moments, "x": [1.0, 2.0, 3.0]}))
+    assert monitor.stats.seen == 0
+
+
+def test_values_of_several_types_name_their_column():
+    with pytest.raises(sb.QueryError, match=r"column 'x' of a batch cannot be read: .*; bring the column to one type"):
+        sb.Monitor(sb.TopK(1, "x", sb.last(9))).push({"x": [1, "a"]})
+
+
+def test_a_plan_is_no_batch():
+    with pytest.raises(sb.QueryError, match=r"LazyFrame is a plan, not rows: .*collect"):
+        sb.Monitor(sb.TopK(1, "x", sb.last(9))).push(pl.LazyFrame({"x": [1]}))

@@ -3,6 +3,7 @@
 import numpy as np
 import oracle
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -152,3 +153,13 @@ def test_moments_that_are_missing():
         monitor = sb.Monitor(sb.TopK(3, "x", sb.last("1 day", every="1 day")))
         monitor.push(batch)
         assert (monitor.stats.invalid, monitor.stats.late) == (1, 0)
+
+
+@pytest.mark.parametrize("frame", [dict, pd.DataFrame, pl.DataFrame])
+def test_a_first_batch_of_nothing_for_a_function(frame):
+    """Nothing tells the type of the column yet: the function sees NaN, as the expression sees NULL."""
+    for score in ("-x", lambda row: -row["x"]):
+        monitor = sb.Monitor(sb.TopK(k=1, order_by=score, window=sb.last(10, every=1)))
+        monitor.push(frame({"x": [None, None]}))
+        assert (monitor.stats.seen, monitor.stats.invalid) == (2, 2)
+        assert monitor.push(frame({"x": [3.0, 2.0]}))["score"].to_pylist() == [-3.0, -3.0]

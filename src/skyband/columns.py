@@ -9,7 +9,9 @@ that no code behind it meets them.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -30,8 +32,10 @@ def as_table(batch: Batch) -> pa.Table:
         return batch
     try:
         if isinstance(batch, Mapping):
-            return pa.table({name: _array(values) for name, values in batch.items()})
+            return pa.table({name: _array(name, values) for name, values in batch.items()})
         if hasattr(batch, "iloc") and hasattr(batch, "columns"):  # pandas, without its index
+            for name in batch.columns:
+                _check_zones(name, batch[name])
             return pa.Table.from_pandas(batch, preserve_index=False)
         if hasattr(batch, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(batch).read_all()
@@ -39,23 +43,39 @@ def as_table(batch: Batch) -> pa.Table:
             return pa.Table.from_batches([pa.record_batch(batch)])
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise QueryError(f"the batch cannot be read as a table: {error}") from None
+    if hasattr(batch, "collect"):
+        raise QueryError(f"a {type(batch).__name__} is a plan, not rows: push what its collect() gives")
     raise QueryError("a batch is an Arrow table, record batch or reader, a DataFrame of pandas or polars, a relation "
                      "of DuckDB, anything else with the Arrow PyCapsule interface, or a dict of arrays; not "
                      f"{type(batch).__name__}")  # fmt: skip
 
 
-def _array(values: Any) -> Any:
+def _array(name: str, values: Any) -> Any:
     """Values that Arrow does not take as they are may have pandas' missing values among them."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     if hasattr(values, "__arrow_c_stream__") and not hasattr(values, "iloc"):
         return pa.chunked_array(values)
+    _check_zones(name, values)
     try:
         return pa.array(values)
-    except (pa.ArrowException, TypeError, ValueError):
-        if not hasattr(values, "__len__"):  # an iterator has been used up
-            raise
-        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        with suppress(pa.ArrowException, TypeError, ValueError):
+            if hasattr(values, "__len__"):  # an iterator has been used up
+                return pa.array(values, from_pandas=True)
+        raise QueryError(f"column {name!r} of a batch cannot be read: {error}; {_ONE_TYPE}") from None
+
+
+def _check_zones(name: Any, values: Any) -> None:
+    """Refuses Python's times with a zone and without one in one column: Arrow would take all for times of one kind."""
+    if not isinstance(values, list | tuple) and str(getattr(values, "dtype", "")) != "object":
+        return
+    first = next((value for value in values if value is not None and value == value), None)
+    if not isinstance(first, datetime):
+        return
+    zones = {value.tzinfo is None for value in values if isinstance(value, datetime) and value == value}
+    if len(zones) > 1:
+        raise QueryError(f"column {name!r} of a batch has times with a zone and without one; {_ONE_TYPE}")
 
 
 @dataclass(frozen=True)

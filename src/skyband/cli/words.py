@@ -19,6 +19,8 @@ _ARGUMENT = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_AFTER_COMMA = re.compile(rf",\s*({_NAMES})=")
+
 
 def in_options(sentence: str) -> str:
     """The same sentence with options for arguments.
@@ -31,17 +33,23 @@ def in_options(sentence: str) -> str:
     'window=3 is not a window; build one with --last'
     >>> in_options("weights['x']=-1.0 must not be negative")
     '--weights x=-1.0 must not be negative'
+    >>> in_options("name it with on=, for instance sb.last('10 minutes', on='time')")
+    "name it with --on, for instance --last '10 minutes' --on 'time'"
     >>> in_options("every=20 exceeds the extent 10")
     '--every 20 exceeds the extent 10'
     """
     return _ARGUMENT.sub(_option, sentence)
 
 
+def _following(found: re.Match[str]) -> str:
+    return f" {_OPTIONS[found[1]]} "
+
+
 def _option(found: re.Match[str]) -> str:
     if found["quoted"]:
         return found[0]
     if found["window"]:
-        return "--last" if found["inner"] in ("...", "") else f"--last {found['inner']}"
+        return "--last" if found["inner"] in ("...", "") else f"--last {_AFTER_COMMA.sub(_following, found['inner'])}"
     if found["bare"]:
         return _OPTIONS[found["bare"]]
     option = _OPTIONS[found["given"]]

@@ -38,6 +38,8 @@ class Columns(Mapping[str, NDArray[Any]]):
             column = self._table.column(name)
             if isinstance(column, pa.ChunkedArray):
                 column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+            if pa.types.is_null(column.type):  # nothing tells the type yet: most likely they are numbers
+                column = pa.nulls(len(column), pa.float64())
             number = column if column.type == pa.uint64() else normal(column)  # which may hold more than an int64
             self.arrays[name] = number.to_numpy(zero_copy_only=False)
         return self.arrays[name]

@@ -98,7 +98,9 @@ class AmountMeasure(Measure):
 
     def _reader(self, wanted: Input) -> Reader:
         own = self.query.value is not None and wanted.of == scoring.compile_number(self.query.value, "value").sql
-        return Reader(wanted, f"value={self.query.value!r}" if own else f"an aggregate of {wanted.of}")
+        return Reader(
+            wanted, f"value={self.query.value!r}" if own else f"outputs= or having=: an aggregate of {wanted.of}"
+        )
 
     def _refused(self, table: pa.Table) -> Any:
         """The rows whose value is not within the bounds; for products of the streams, those below 0."""
