@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skyband.algorithm import Changes
+from skyband.algorithms.contract import Changes
 
 # Accuracies of the paper at n = 2,000,000 (FC: 500,000); Table 2 by ε for each δ, Table 3 by k for AHBA and AMSA.
 DELTAS = (0.99, 0.95, 0.90)

@@ -3,7 +3,7 @@
 import numpy as np
 from _dominating_window import BATCH, KINDS, Filled, query
 
-from skyband.plan import plan_for
+from skyband.engine.planner import plan_for
 
 WINDOWS = (1_000, 3_000, 10_000)
 LARGER = (30_000, 100_000)

@@ -5,9 +5,10 @@ import time
 import numpy as np
 
 import skyband as sb
-from skyband import datasets, plan
-from skyband.algorithm import Changes, Rows
-from skyband.dominating.base import Dominating
+from skyband import datasets
+from skyband.algorithms.contract import Changes, Rows
+from skyband.algorithms.dominating.base import Dominating
+from skyband.engine import planner as plan
 from skyband.kernels.dominating.space import Points, fill
 from skyband.kernels.dominating.tell import NONE
 

@@ -7,9 +7,9 @@ of age already; so the bound is also measured without them (``ages=False``), whi
 
 import numpy as np
 
-from skyband.kernels.jit import outer
+from skyband.kernels.common.jit import outer
 from skyband.kernels.pairs.program import BLOCK, evaluate
-from skyband.kernels.pairs.scase import step_on
+from skyband.kernels.pairs.skyband import step_on
 from skyband.kernels.pairs.window import START, enter, place_of
 
 
@@ -17,15 +17,15 @@ from skyband.kernels.pairs.window import START, enter, place_of
 def supreme(window, queries, program, objects, register, swapped, age):
     """Takes objects in that come in order."""
     total = 0.0
-    for i in range(objects.time.size):
-        step_on(window, queries, objects.time[i], True)
-        at = place_of(window, objects.time[i])
+    for i in range(objects.position.size):
+        step_on(window, queries, objects.position[i], True)
+        at = place_of(window, objects.position[i])
         low, high = window.meta[START], at
         while high > low:
             begin = max(low, high - BLOCK)
             evaluate(program, window.values, begin, high, objects.values[i], False, register, swapped)
             for j in range(high - begin if age.size else 0):
-                age[j] = objects.time[i] - window.time[begin + j]
+                age[j] = objects.position[i] - window.time[begin + j]
             total += register[0, 0]  # so that nothing can be left out
             total += age[0] if age.size else 0.0
             high = begin

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from skyband.algorithms.pairs.state import State
 from skyband.kernels.pairs.window import FLOOR, NEWEST, SIZE, STOP
-from skyband.pairs.state import State
 
 FEW = 64
 
@@ -83,7 +83,7 @@ def filled(algorithm, points: np.ndarray, score: str) -> State:
     good, older, newer = candidates(points, score, algorithm._spec.K)
     order = np.lexsort((newer, older, good))[::-1]
     state = algorithm.fresh().roomy(n, 0)
-    state.time[:n] = state.number[:n] = np.arange(n)
+    state.position[:n] = state.arrival[:n] = np.arange(n)
     state.values.reshape(width, -1)[:, :n] = points.T
     state.meta[[STOP, NEWEST, FLOOR, SIZE]] = n, n - 1, n - algorithm._spec.N, good.size
     state = algorithm._widened(state, good.size, algorithm._spec)

@@ -30,8 +30,8 @@ from _dominating_grid import LARGER, WINDOWS, grid, regrets
 from _dominating_window import ALGORITHMS, KINDS, Filled, at_once, compiled, fixed, made, push
 from _measure import console, keep, show
 
-from skyband.dominating.ahba import sample_size
-from skyband.dominating.base import Dominating
+from skyband.algorithms.dominating.ahba import sample_size
+from skyband.algorithms.dominating.base import Dominating
 from skyband.kernels.dominating import events
 from skyband.kernels.dominating.harvest import BIG, PLAIN
 from skyband.kernels.dominating.ledger import SHOWS, SIZE, WHO

@@ -21,12 +21,12 @@ from _pairs_windows import filled
 
 import skyband as sb
 from skyband import datasets
-from skyband.algorithm import Rows
-from skyband.kernels.jit import outer
+from skyband.algorithms.contract import Rows
+from skyband.engine.pipeline import Pipeline
+from skyband.engine.planner import plan_for
+from skyband.kernels.common.jit import outer
 from skyband.kernels.pairs.program import BLOCK
 from skyband.kernels.pairs.scan import passing
-from skyband.pipeline import Pipeline
-from skyband.plan import plan_for
 
 QUICK, FULL = "--quick" in sys.argv, "--full" in sys.argv
 RUNS = 2 if QUICK else 4

@@ -18,7 +18,7 @@ from _spark import two_cores
 from pyspark.sql import SparkSession
 
 import skyband as sb
-from skyband.queries import Query
+from skyband.query import Query
 from skyband.spark import run
 from skyband.spark.testing import collect, stream
 from skyband.testing import answer, assert_same_rows

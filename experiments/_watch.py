@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 import skyband as sb
-from skyband.queries import Query
+from skyband.query import Query
 from skyband.spark import session
 from skyband.spark.testing import files, write_batches
 

@@ -4,7 +4,7 @@ import oracle
 import streams
 
 import skyband as sb
-from skyband import plan
+from skyband.engine import planner as plan
 
 SECOND = streams.SECOND
 ALGORITHMS = plan.algorithms()

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import oracle
 import oracle_dominating
-import oracle_incomplete
+import oracle_groups
 import oracle_pairs
 import pyarrow as pa
 import streams
 from pair_cases import both, gap
 
 import skyband as sb
-from skyband import plan
+from skyband.engine import planner as plan
 
 SECOND = streams.SECOND
 SIZE = 48
@@ -368,7 +368,7 @@ def groups(id: Any, stream: Any, value: Any, aggregate: Any, occurrences: Any, s
         width = len(streams) if isinstance(streams, tuple) else streams or 1
         low = 0.0 if bounds is None or aggregate in ("sum", "count", "mean") else bounds[0]
         counted = aggregate == "count"
-        return oracle_incomplete.TopKIncomplete(
+        return oracle_groups.TopKGroups(
             id=id, stream=stream, how=function if callable(aggregate) else aggregate, many=many, width=width, low=low,
             amount=lambda row: None if not meant(row) or plain(row) is None else 1.0 if counted else weighted(row),
             where=where, **rest,
@@ -382,9 +382,9 @@ def groups(id: Any, stream: Any, value: Any, aggregate: Any, occurrences: Any, s
             return meant(row) and plain(row) is not None
         calls = [ranked, *shown.values()]
         of_rows = value is None or "count(*)" in outputs.values() or having == "count(*) >= 2"
-        return meant(row) and (of_rows or any(not oracle_incomplete.nothing(of(row)) for _, of in calls))
+        return meant(row) and (of_rows or any(not oracle_groups.nothing(of(row)) for _, of in calls))
 
-    return oracle_incomplete.Groups(
+    return oracle_groups.Groups(
         ids=(id,) if isinstance(id, str) else id, ranked=ranked, outputs=shown, valid=valid, having=HAVING[having],
         desc=order == "desc", where=where, **rest,
     )  # fmt: skip
@@ -413,7 +413,7 @@ BAD_GROUPS: list[tuple[dict[str, Any], str]] = [
     (dict(having="x > 1"), "where="), (dict(having="count(*) >"), "having"), (dict(having=5), "condition"),
 ]  # fmt: skip
 GROUPS = Family(
-    sb.TopKIncomplete, GROUP_OPTIONS, groups, BAD_GROUPS,
+    sb.TopKGroups, GROUP_OPTIONS, groups, BAD_GROUPS,
     beside={"occurrences": {"stream": "s"}, "streams": {"stream": "s"}, "weights": {"stream": "s"},
             "select": {"id": ("o", "h")}, "stream": {"aggregate": "max"},
             "most": {"window": "count", "bounds": (0, 2)}},

@@ -7,7 +7,7 @@ import streams
 from cases import LONG, WINDOWS
 
 import skyband as sb
-from skyband import plan
+from skyband.engine import planner as plan
 
 ALGORITHMS = plan.algorithms("pairs")
 

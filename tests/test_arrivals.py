@@ -9,19 +9,19 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from skyband.algorithm import FOREVER, NOTHING, Rows
+from skyband.algorithms.contract import FOREVER, NOTHING, Rows
+from skyband.algorithms.objects.filtered import RAPF, RARF, RASF, SAPF, SARF, SASF
+from skyband.algorithms.objects.limits import guaranteed_limit, limit
+from skyband.algorithms.objects.na import NA
+from skyband.algorithms.objects.pa import PA
+from skyband.algorithms.objects.ra import RA
+from skyband.algorithms.objects.sa import SA
+from skyband.algorithms.objects.sma import SMA
+from skyband.algorithms.objects.tma import TMA
 from skyband.errors import QueryError
-from skyband.kernels.bands import CAPACITY
-from skyband.objects.filtered import RAPF, RARF, RASF, SAPF, SARF, SASF
-from skyband.objects.limits import guaranteed_limit, limit
-from skyband.objects.na import NA
-from skyband.objects.pa import PA
-from skyband.objects.ra import RA
-from skyband.objects.sa import SA
-from skyband.objects.sma import SMA
-from skyband.objects.tma import TMA
-from skyband.queries import TopK
-from skyband.windows import last
+from skyband.kernels.objects.bands import CAPACITY
+from skyband.query import TopK
+from skyband.query.windows import last
 
 BUFFERED = (SASF, SARF, SAPF, RASF, RARF, RAPF)
 EXACT = (NA, SA, RA, *BUFFERED, TMA, SMA)
@@ -80,8 +80,8 @@ def pieces(rng, size, most):
 
 def rows_of(scores, times, low, high, counted):
     if counted:
-        return Rows(scores[low:high], t0=low, n0=low)
-    return Rows(scores[low:high], times[low:high], n0=low)
+        return Rows(scores[low:high], first_position=low, first_arrival=low)
+    return Rows(scores[low:high], times[low:high], first_arrival=low)
 
 
 def run(algorithm, scores, times, counted, rng, most=40):
@@ -94,7 +94,7 @@ def run(algorithm, scores, times, counted, rng, most=40):
 
 
 def listed(event):
-    columns = (event.trigger, event.at, event.op, event.number, event.score)
+    columns = (event.trigger, event.at, event.op, event.arrival, event.score)
     return list(zip(*(column.tolist() for column in columns)))
 
 
@@ -127,7 +127,7 @@ def test_equals_brute_force(stream, clock, ties):
             for wanted, span in ((k, None), (1, None), (k, max(1, extent // 2)), (1, max(1, extent // 3))):
                 inside = [o for o in window if o[1] > times.max() - (span or extent)]
                 block = algorithm.result(algorithm.query, wanted, span)
-                assert block.number.tolist() == [o[2] for o in top(inside, wanted, ties)], (kind.name, k, extent)
+                assert block.arrival.tolist() == [o[2] for o in top(inside, wanted, ties)], (kind.name, k, extent)
                 assert block.end.tolist() == [times.max() + 1]
 
 
@@ -156,7 +156,10 @@ def test_the_way_a_stream_is_cut_and_saving_in_between_do_not_matter(kind, clock
 @pytest.mark.parametrize("kind", [*EXACT, PA])
 def test_implied_and_spelled_out_rows_are_the_same(kind):
     scores = np.random.default_rng(3).random(500)
-    implied, spelled = Rows(scores, t0=0, n0=0), Rows(scores, t0=0, n0=0).spelled_out()
+    implied, spelled = (
+        Rows(scores, first_position=0, first_arrival=0),
+        Rows(scores, first_position=0, first_arrival=0).spelled_out(),
+    )
     assert listed(kind(query(3, 50)).update(implied, 0)[0]) == listed(kind(query(3, 50)).update(spelled, 0)[0])
 
 
@@ -172,7 +175,7 @@ def test_partitions_do_not_meet(kind):
         number = np.flatnonzero(key == g)
         changes, _ = brute_force(scores[number], times[number], 2, 20, False)
         expected = [(number[t], at, op, number[n], s) for t, at, op, n, s in changes]
-        assert [row for row, of in zip(listed(event), event.key.tolist()) if of == g] == expected
+        assert [row for row, of in zip(listed(event), event.partition.tolist()) if of == g] == expected
 
 
 @pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="too long without the JIT")
@@ -214,7 +217,7 @@ def test_what_is_held_stays_near_the_k_skyband():
     for kind in (SA, RA, SASF, RAPF):
         algorithm = kind(query(9, 1000), **({"buffer": 100} if kind in BUFFERED else {}))
         for low, high in pieces(np.random.default_rng(6), scores.size, 500):
-            algorithm.update(Rows(scores[low:high], t0=low, n0=low), 0)
+            algorithm.update(Rows(scores[low:high], first_position=low, first_arrival=low), 0)
         held[kind] = algorithm.candidates
     assert held[SA] <= held[RA] <= 1.2 * held[SA] + 1
     assert held[SASF] <= held[SA] + 100
@@ -273,7 +276,7 @@ def rankings(objects, k, ties, every, extent, upto):
 
 def blocks(event):
     parts = [slice(low, high) for low, high in pairwise(event.offset.tolist())]
-    return [(end, event.number[p].tolist(), event.score[p].tolist()) for end, p in zip(event.end.tolist(), parts)]
+    return [(end, event.arrival[p].tolist(), event.score[p].tolist()) for end, p in zip(event.end.tolist(), parts)]
 
 
 @pytest.mark.parametrize("ties", [False, True], ids=["newest", "all"])
@@ -300,7 +303,7 @@ def test_sma_closes_hopping_windows(stream, clock, ties):
             for span in (extent, max(1, extent // 2)):
                 inside = [o for o in seen if end - span <= o[1] < end]
                 block = algorithm.result(algorithm.query, k, span)
-                assert block.number.tolist() == [o[2] for o in top(inside, k, ties)]
+                assert block.arrival.tolist() == [o[2] for o in top(inside, k, ties)]
                 assert block.end.tolist() == [end][: len(inside)]
         (event,) = algorithm.finish()
         got += blocks(event)
@@ -313,5 +316,5 @@ def test_sma_leaps_over_empty_stretches():
     times = np.array([0, 10**15, 2 * 10**15])
     (event,) = algorithm.update(Rows(np.arange(3.0), times), int(times[-1]))
     assert event.end.tolist() == [*range(1, 11), *range(10**15 + 1, 10**15 + 11)]
-    assert algorithm.update(Rows(np.empty(0), NOTHING), 3 * 10**15)[0].number.tolist() == [2] * 10
+    assert algorithm.update(Rows(np.empty(0), NOTHING), 3 * 10**15)[0].arrival.tolist() == [2] * 10
     assert algorithm.candidates == 0 and algorithm.keys().size == 0

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import skyband as sb
 from skyband import datasets
 from skyband.cli.app import app
-from skyband.dashboard import Board, as_table, in_order, line, rankings
+from skyband.cli.dashboard import Board, as_table, in_order, line, rankings
 from skyband.datasets.replay import DISORDER, Replay, pieces
 
 VALUE = "price * volume DESC"
@@ -450,7 +450,9 @@ sys.addaudithook(hook)
     return subprocess.run(program, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=60)
 
 
-@pytest.mark.parametrize("moment", ["skyband.cli.app", "typer", "numba", "pyarrow", "skyband.kernels.jit", "sqlglot"])
+@pytest.mark.parametrize(
+    "moment", ["skyband.cli.app", "typer", "numba", "pyarrow", "skyband.kernels.common.jit", "sqlglot"]
+)
 def test_ctrl_c_while_importing(moment: str, trades: Path, tmp_path: Path) -> None:
     done = interrupted(moment, "top", f"{trades}/trades.csv", *LARGEST, tmp_path=tmp_path)
     assert (done.returncode, done.stderr, done.stdout) == (130, "skyband: interrupted\n", "")

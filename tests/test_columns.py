@@ -150,13 +150,13 @@ QUERIES = {
     "objects": lambda window: sb.TopK(3, "x DESC", window, partition_by="g", where="y IS NULL OR y > -9"),
     "pairs": lambda window: sb.TopKPairs(3, "abs(a.x - b.x)", window, different="g", where="a.x <> b.x"),
     "dominating": lambda window: sb.TopKDominating(3, {"x": "min", "y": "max"}, window, partition_by="g"),
-    "incomplete": lambda window: sb.TopKIncomplete(3, "g", window, value="x", aggregate="sum"),
+    "groups": lambda window: sb.TopKGroups(3, "g", window, value="x", aggregate="sum"),
 }
 
 
 def batches_and(family, window):
     """A query, and batches whose columns are all looked at."""
-    table = streams.numbered(TABLE, ("g",) if family != "pairs" and family != "incomplete" else ())
+    table = streams.numbered(TABLE, ("g",) if family != "pairs" and family != "groups" else ())
     last = sb.last(7, every=3, on="seq") if window == "sequence" else pair(1, window)[0].window
     return QUERIES[family](last), [b for b in streams.cut(table) if b.num_rows]
 

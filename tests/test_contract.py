@@ -179,12 +179,12 @@ def test_what_is_held_is_counted(algorithm, window):
         (pipeline,) = monitor.pipelines
         held = set(pipeline.algorithm.held().tolist())
         assert monitor.stats.candidates == len(held)
-        assert held <= set(pipeline.store.number.tolist())
+        assert held <= set(pipeline.store.arrival.tolist())
         arrays = sum(array.nbytes for _, array in monitor.arrays())
         columns = sum(buffer.size for column in pipeline.store.table.columns for chunk in column.chunks
                       for buffer in chunk.buffers() if buffer is not None)  # fmt: skip
-        assert arrays + pipeline.store.number.nbytes <= monitor.stats.bytes
-        assert monitor.stats.bytes <= arrays + pipeline.store.number.nbytes + columns
+        assert arrays + pipeline.store.arrival.nbytes <= monitor.stats.bytes
+        assert monitor.stats.bytes <= arrays + pipeline.store.arrival.nbytes + columns
 
 
 OPTIONAL = [name for name in EXACT if ALGORITHMS[name].options]

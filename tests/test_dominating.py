@@ -12,9 +12,9 @@ from cases import ONE_OF_EACH, WINDOWS, follow
 from oracle_dominating import TopKDominating
 
 import skyband as sb
-from skyband import plan
-from skyband.dominating.points import dominated as count_dominated
-from skyband.dominating.points import k_skyband
+from skyband.algorithms.dominating.points import dominated as count_dominated
+from skyband.algorithms.dominating.points import k_skyband
+from skyband.engine import planner as plan
 from skyband.kernels.dominating.space import COUNT
 
 # Streams that lose many rows are among those that are tried.

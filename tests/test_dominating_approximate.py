@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import skyband as sb
-from skyband import datasets, plan
-from skyband.dominating.ahba import sample_size
+from skyband import datasets
+from skyband.algorithms.dominating.ahba import sample_size
+from skyband.engine import planner as plan
 from skyband.kernels.dominating.ledger import SIZE
 
 N = 6_000  # large enough for AHBA to have a sample

@@ -11,7 +11,7 @@ import streams
 from cases import ALGORITHMS, EXACT, ONE_OF_EACH, pair
 
 import skyband as sb
-from skyband.state import MAGIC, pack
+from skyband.storage.codec import MAGIC, pack
 
 WINDOW = sb.last(10, every=2)
 TABLE = streams.make("tied")
@@ -318,11 +318,11 @@ def test_a_typo_names_its_argument(query, words):
         (sb.TopKDominating(k=1, dimensions={"x": "min", "yy": "max"}, window=WINDOW),
          ("^dimensions: 'yy': there is no column 'yy'; did you mean 'y'",)),
         (sb.TopKDominating(k=1, dimensions={"g": "max"}, window=WINDOW), ("^dimensions: 'g' is of type string",)),
-        (sb.TopKIncomplete(k=1, id="gg", window=WINDOW), ("^id: there is no column 'gg'; did you mean 'g'",)),
-        (sb.TopKIncomplete(k=1, id="g", stream="hh", window=WINDOW), ("^stream: .*'hh'; did you mean 'h'",)),
-        (sb.TopKIncomplete(k=1, id="g", stream="hh", streams=("1", "2"), window=WINDOW), ("^stream: .* mean 'h'",)),
-        (sb.TopKIncomplete(k=1, id="g", value="xx", window=WINDOW), ("^value='xx': .*'xx'; did you mean 'x'",)),
-        (sb.TopKIncomplete(k=1, id="h", value="g", window=WINDOW), ("^value='g' is of type string",)),
+        (sb.TopKGroups(k=1, id="gg", window=WINDOW), ("^id: there is no column 'gg'; did you mean 'g'",)),
+        (sb.TopKGroups(k=1, id="g", stream="hh", window=WINDOW), ("^stream: .*'hh'; did you mean 'h'",)),
+        (sb.TopKGroups(k=1, id="g", stream="hh", streams=("1", "2"), window=WINDOW), ("^stream: .* mean 'h'",)),
+        (sb.TopKGroups(k=1, id="g", value="xx", window=WINDOW), ("^value='xx': .*'xx'; did you mean 'x'",)),
+        (sb.TopKGroups(k=1, id="h", value="g", window=WINDOW), ("^value='g' is of type string",)),
     ],
     ids=lambda value: str(value)[:60],
 )  # fmt: skip

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 from expression_cases import BIG, Maker, same, stream
 
-from skyband import scoring
 from skyband.errors import QueryError
-from skyband.expressions import expression
+from skyband.expressions import expression, scoring
 
 
 def score(text, **columns):

@@ -32,7 +32,7 @@ def total(values):
 QUERIES = {
     "objects": sb.TopK(k=1, order_by=(share, "DESC"), window=WINDOW),
     "pairs": sb.TopKPairs(k=1, order_by=gap, window=WINDOW, select=("a.volume", "b.volume")),
-    "incomplete": sb.TopKIncomplete(k=1, id="volume", value="price", aggregate=total, **STREAMS),
+    "groups": sb.TopKGroups(k=1, id="volume", value="price", aggregate=total, **STREAMS),
 }
 
 
@@ -114,7 +114,7 @@ def test_what_a_function_raises_is_told_as_ours(family, kind):
     field, given = {
         "objects": ("order_by", r"3 rows, and had read volume \(int64\), price \(float64\)"),
         "pairs": ("order_by", r"1 pair, and had read volume \(int64\), price \(float64\)"),
-        "incomplete": ("aggregate", "an array with a row for each of 3 objects and 2 columns, the streams"),
+        "groups": ("aggregate", "an array with a row for each of 3 objects and 2 columns, the streams"),
     }[family]
     monitor = sb.Monitor(QUERIES[family].but(**{field: failing(kind)}))
     place = r"in line \d+ of \".*test_functions.py\": (return|raise) .*"
@@ -137,7 +137,7 @@ def test_what_a_function_raises_is_told_as_ours(family, kind):
     ],
 )
 def test_what_a_function_of_streams_returns(result, message):
-    query = QUERIES["incomplete"].but(aggregate=lambda values: result)
+    query = QUERIES["groups"].but(aggregate=lambda values: result)
     with pytest.raises(sb.QueryError, match=rf"aggregate=.*<lambda> .*{message}"):
         sb.Monitor(query).push(with_streams(ROWS))
 
@@ -163,15 +163,15 @@ def test_a_function_that_fails_half_way_leaves_everything_as_it_was(family):
 
     def sometimes(original):
         def score_of(*given):
-            shown = given if family == "incomplete" else [columns["price"] for columns in given]
+            shown = given if family == "groups" else [columns["price"] for columns in given]
             if broken[0] and np.max(shown) > 100:
                 raise ZeroDivisionError
             return original(*given)
 
         return score_of
 
-    field = "aggregate" if family == "incomplete" else "order_by"
-    original = {"objects": share, "pairs": gap, "incomplete": total}[family]
+    field = "aggregate" if family == "groups" else "order_by"
+    original = {"objects": share, "pairs": gap, "groups": total}[family]
     queries = [sb.TopK(k=1, order_by="price DESC", window=sb.last(3), select="volume"),
                QUERIES[family].but(**{field: sometimes(original)})]  # fmt: skip
     monitor, fresh = sb.Monitor(queries), sb.Monitor(queries)

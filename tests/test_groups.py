@@ -7,12 +7,12 @@ from dataclasses import replace
 import duckdb
 import numpy as np
 import oracle
-import oracle_incomplete
+import oracle_groups
 import pyarrow as pa
 import pytest
 import streams
 from cases import WINDOWS, agree, follow, run
-from incomplete_cases import ASKED, grouped, make
+from groups_cases import ASKED, grouped, make
 
 import skyband as sb
 
@@ -141,7 +141,7 @@ def test_one_aggregate_of_one_stream_or_several(aggregate, window, stream):
 
 
 def test_the_first_example():
-    query = sb.TopKIncomplete(k=2, id="g", value="x", aggregate="mean", window=sb.last(4, every=4))
+    query = sb.TopKGroups(k=2, id="g", value="x", aggregate="mean", window=sb.last(4, every=4))
     answer = sb.Monitor(query).push({"g": list("aaab"), "x": [3.0, 3.0, 3.0, 4.0]})
     assert answer.select(["score", "g"]).to_pylist() == [{"score": 4.0, "g": "b"}, {"score": 3.0, "g": "a"}]
 
@@ -149,7 +149,7 @@ def test_the_first_example():
 def test_null_as_sql_has_it():
     """Aggregates leave NULL out; a row of which nothing is taken is none; a group without a score is not ranked."""
     rows = {"g": ["a", "a", "b", "b"], "x": [1.0, None, None, float("nan")], "y": [None, 2.0, 3.0, None]}
-    plain = sb.TopKIncomplete(k=9, id="g", value="x", aggregate="mean", window=sb.last(4))
+    plain = sb.TopKGroups(k=9, id="g", value="x", aggregate="mean", window=sb.last(4))
     monitor = sb.Monitor(plain)
     monitor.push(rows)
     assert monitor.stats.invalid == 3 and monitor.top().to_pylist() == [{"rank": 1, "score": 1.0, "g": "a"}]
@@ -166,7 +166,7 @@ def test_null_as_sql_has_it():
 
 
 def test_types_of_outputs():
-    query = sb.TopKIncomplete(
+    query = sb.TopKGroups(
         k=1, id="g", window=sb.last(4), outputs={"n": "count(*)", "m": "max(x)", "d": "count(distinct x)"}
     )
     table = sb.Monitor(query).push({"g": ["a"], "x": [1]})
@@ -180,7 +180,7 @@ def test_types_of_outputs():
     pa.array([2**53, 2**53 + 1, 2**53, None]), pa.array([True, False, True, None]), pa.array([b"x", b"y", b"x", None]),
 ], ids=str)  # fmt: skip
 def test_distinct_values_of_every_type(column):
-    query = sb.TopKIncomplete(
+    query = sb.TopKGroups(
         k=1, id="g", value="v", aggregate="count_distinct", window=sb.last(9), outputs={"n": "count(v)"}
     )
     monitor = sb.Monitor(query)
@@ -190,7 +190,7 @@ def test_distinct_values_of_every_type(column):
 
 def test_weights():
     """Weights are in the aggregate ranked by, and in no other."""
-    query = sb.TopKIncomplete(
+    query = sb.TopKGroups(
         k=1, id="g", stream="s", value="x", aggregate="mean", occurrences="many", weights={"r": 3}, window=sb.last(9),
         outputs={"plain": "mean(x)", "total": "sum(x)"},
     )  # fmt: skip
@@ -203,7 +203,7 @@ def test_weights():
 
 
 def test_bounds_leave_rows_out_of_everything():
-    query = sb.TopKIncomplete(
+    query = sb.TopKGroups(
         k=1, id="g", value="x", aggregate="min", window=sb.last(9), bounds=(-1, 5), outputs={"n": "count(*)"}
     )
     monitor = sb.Monitor(query)
@@ -213,7 +213,7 @@ def test_bounds_leave_rows_out_of_everything():
 
 
 def test_a_group_that_fails_the_condition_leaves():
-    query = sb.TopKIncomplete(k=1, id="g", window=sb.last(3), having="count(*) >= 2", outputs={"top": "max(x)"})
+    query = sb.TopKGroups(k=1, id="g", window=sb.last(3), having="count(*) >= 2", outputs={"top": "max(x)"})
     monitor = sb.Monitor(query)
     rows = monitor.push({"g": ["a", "a", "b", "b"], "x": [1, 9, 5, 7]}).to_pylist()
     assert [(row["at"], row["op"], row["g"], row["top"]) for row in rows] == [
@@ -228,10 +228,10 @@ def test_a_group_that_fails_the_condition_leaves():
 def test_products_are_correctly_rounded(factors):
     """In whatever order, and however large or small they are on the way."""
     rng = np.random.default_rng(0)
-    expected = oracle_incomplete.aggregate("product", factors)
+    expected = oracle_groups.aggregate("product", factors)
     for _ in range(3):
         for window in (sb.last(2000), sb.last(2000, every=len(factors))):
-            monitor = sb.Monitor(sb.TopKIncomplete(k=1, id="g", value="x", aggregate="product", window=window))
+            monitor = sb.Monitor(sb.TopKGroups(k=1, id="g", value="x", aggregate="product", window=window))
             monitor.push({"g": [1] * len(factors), "x": rng.permutation(factors)})
             assert monitor.top()["score"].to_pylist() == [expected]
 
@@ -241,11 +241,11 @@ def test_products_of_random_factors():
     sizes, scales = rng.integers(1, 40, 200), 10.0 ** rng.integers(-30, 20, 200)
     group = np.repeat(np.arange(200), sizes)
     x = rng.normal(size=group.size) * scales[group]
-    monitor = sb.Monitor(sb.TopKIncomplete(k=200, id="g", value="x", aggregate="product", window=sb.last(10_000)))
+    monitor = sb.Monitor(sb.TopKGroups(k=200, id="g", value="x", aggregate="product", window=sb.last(10_000)))
     monitor.push({"g": group, "x": x})
     top = monitor.top()
     for g, score in zip(top["g"].to_pylist(), top["score"].to_pylist()):
-        assert score == oracle_incomplete.aggregate("product", x[group == g].tolist())
+        assert score == oracle_groups.aggregate("product", x[group == g].tolist())
 
 
 SQL = """
@@ -263,7 +263,7 @@ ORDER BY window_end, o, h
 
 def test_as_duckdb_has_it():
     stream = make("jittered_tied", size=300, ids=4)
-    query = sb.TopKIncomplete(
+    query = sb.TopKGroups(
         k=1000, id=("o", "h"), value="x", aggregate="mean", having="n >= 2 AND max(y) IS NOT NULL",
         window=sb.last("7 seconds", every="3 seconds", late="5 seconds"),
         outputs={"low": "min(x)", "high": "max(y)", "kinds": "count(distinct g)", "n": "count(*)"},
@@ -279,7 +279,7 @@ def test_as_duckdb_has_it():
 def test_values_whose_column_gets_another_type():
     """NULL first, then integers, then floats: a value stays the same value."""
     outputs = {"t": "sum(x)"}
-    query = sb.TopKIncomplete(k=2, id="g", value="x", aggregate="count_distinct", window=sb.last(9), outputs=outputs)
+    query = sb.TopKGroups(k=2, id="g", value="x", aggregate="count_distinct", window=sb.last(9), outputs=outputs)
     monitor = sb.Monitor(query)
     for x in ([None, None], [1, 2], [1.0, 2.5]):
         monitor.push({"g": ["a", "b"], "x": x})

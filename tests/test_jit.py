@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from skyband.kernels.jit import NOTICE, TakingTurns
-from skyband.kernels.order import better
+from skyband.kernels.common.jit import NOTICE, TakingTurns
+from skyband.kernels.common.order import better
 
 
 def test_many_may_keep_kernels_at_once(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ SLOW = """
 import logging, sys, time
 from numba import njit
 from numba.core import event
-from skyband.kernels.jit import NOTICE, Notice, watched
+from skyband.kernels.common.jit import NOTICE, Notice, watched
 
 records = []
 handler = logging.Handler()

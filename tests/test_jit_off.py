@@ -19,7 +19,7 @@ CHOSEN = {
                    "test_equals_the_oracle and (tied or saw or rising) and not 500 or test_the_local_step"),
     "groups": (["test_groups.py"], "products_are or null or fails or test_equals_the_oracle and jittered_tied or "
                "test_cutting and min"),
-    "incomplete": (["test_incomplete.py", "test_incomplete_approx.py"], "test_equals_the_oracle and (sum or product) "
+    "streams": (["test_groups_streams.py", "test_groups_approx.py"], "test_equals_the_oracle and (sum or product) "
                    "or test_buffers_views or test_cutting and once or test_sketches"),
 }  # fmt: skip
 

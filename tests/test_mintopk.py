@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.algorithm import Rows
-from skyband.objects.mintopk import MinTopk
-from skyband.objects.pretopk import PreTopk
+from skyband.algorithms.contract import Rows
+from skyband.algorithms.objects.mintopk import MinTopk
+from skyband.algorithms.objects.pretopk import PreTopk
 
 STREAMS = {
     "random": lambda rng, n: rng.random(n),
@@ -38,7 +38,7 @@ def test_holds_exactly_the_minimal_set(stream, k, extent, every, ties):
     algorithm = MinTopk(sb.TopK(k=k, order_by="x DESC", window=sb.last(extent, every=every), ties=ties))
     pane = algorithm.window.pane
     for start in range(0, scores.size, pane):  # whole panes, so that no row is still open
-        algorithm.update(Rows(scores[start : start + pane], t0=start, n0=start), 0)
+        algorithm.update(Rows(scores[start : start + pane], first_position=start, first_arrival=start), 0)
         seen = min(start + pane, scores.size)
         if algorithm.state.open_number.size:
             continue
@@ -56,7 +56,7 @@ def test_pretopk_holds_no_other_objects(stream, ties):
     minimal, many = MinTopk(query), PreTopk(query)
     for start in range(0, scores.size, 4):
         for algorithm in (minimal, many):
-            algorithm.update(Rows(scores[start : start + 4], t0=start, n0=start), 0)
+            algorithm.update(Rows(scores[start : start + 4], first_position=start, first_arrival=start), 0)
         assert many.held().tolist() == minimal.held().tolist()
 
 

@@ -83,7 +83,7 @@ def test_points(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_assembled_objects(kind):
     rows = frame(kind).assign(id=lambda f: f["id"] % 5)
-    query = sb.TopKIncomplete(3, "id", sb.last(9, every=4), stream="stream", streams=("a", "b"), value="x")
+    query = sb.TopKGroups(3, "id", sb.last(9, every=4), stream="stream", streams=("a", "b"), value="x")
     function = query.but(aggregate=lambda values: values.sum(axis=1))
     invalid = rows["x"].isna().sum()
     assert told(function, rows) == told(query, rows) and told(query, rows)[1] == invalid

@@ -11,9 +11,9 @@ from cases import ONE_OF_EACH, follow, run
 from pair_cases import ALGORITHMS, COMPILED, CONDITIONS, make, pair
 
 import skyband as sb
+from skyband.algorithms.pairs.compiler import compiled
+from skyband.algorithms.pairs.monotone import recognised
 from skyband.kernels.pairs.sides import fill
-from skyband.pairs.compiler import compiled
-from skyband.pairs.monotone import recognised
 
 REAL = "abs(a.ts - b.ts) / (abs(a.temp - b.temp) * abs(a.humidity - b.humidity))"
 
@@ -33,7 +33,7 @@ def test_programs_equal_expressions(monkeypatch, order_by, where):
     })  # fmt: skip
     assert compiled(query.terms.fit(table.schema)) is not None
     program = gathered(query, table)
-    monkeypatch.setattr("skyband.pairs.base.compiled", lambda fitted: None)
+    monkeypatch.setattr("skyband.algorithms.pairs.base.compiled", lambda fitted: None)
     assert gathered(query, table) == program
 
 
@@ -172,10 +172,12 @@ def test_colours_that_are_rare_frequent_and_in_runs(chromatic):
 @pytest.mark.parametrize("more", [dict(), dict(where="a.id > b.id"), dict(different=("c", "g"), ties="all")], ids=str)
 def test_two_colours_apart(monkeypatch, window, more):
     """Objects of two colours, each side by side, as in large windows; late ones, which end that, and none too."""
-    monkeypatch.setattr("skyband.pairs.scase.SEVERAL", 0)
-    monkeypatch.setattr("skyband.pairs.scase.RUN", 2)
+    monkeypatch.setattr("skyband.algorithms.pairs.scase.SEVERAL", 0)
+    monkeypatch.setattr("skyband.algorithms.pairs.scase.RUN", 2)
     laid_out = []
-    monkeypatch.setattr("skyband.pairs.scase.fill", lambda sides, window: laid_out.append(fill(sides, window)))
+    monkeypatch.setattr(
+        "skyband.algorithms.pairs.scase.fill", lambda sides, window: laid_out.append(fill(sides, window))
+    )
     for stream in ("jittered_tied", "random"):
         table = make(stream, 1, 70)
         table = table.append_column("c", pa.array(np.random.default_rng(4).choice(["u", "v"], table.num_rows)))

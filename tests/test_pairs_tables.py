@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.pairs.scase import SCase
+from skyband.algorithms.pairs.scase import SCase
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from _pairs_windows import filled

@@ -6,12 +6,14 @@ import math
 import numpy as np
 import pytest
 
-from skyband.algorithm import Changes, Rows
+from skyband.algorithms.contract import Changes, Rows
+from skyband.algorithms.objects.scase import SCase
 from skyband.errors import QueryError
-from skyband.kernels import pst, scase, staircase
-from skyband.objects.scase import SCase
-from skyband.queries import TopK
-from skyband.windows import last
+from skyband.kernels.common import staircase
+from skyband.kernels.objects import pst
+from skyband.kernels.objects import skyband as scase
+from skyband.query import TopK
+from skyband.query.windows import last
 
 LATE = 6
 KINDS = [(time, hopping) for time in (False, True) for hopping in (False, True)]
@@ -84,10 +86,10 @@ def hops(objects, query):
 
 def plain(emission):
     if isinstance(emission, Changes):
-        return list(zip(*(c.tolist() for c in (emission.trigger, emission.at, emission.op, emission.number,
+        return list(zip(*(c.tolist() for c in (emission.trigger, emission.at, emission.op, emission.arrival,
                                                emission.score))))  # fmt: skip
     cuts = list(itertools.pairwise(emission.offset.tolist()))
-    return [(end, trigger, emission.number[a:b].tolist(), emission.score[a:b].tolist())
+    return [(end, trigger, emission.arrival[a:b].tolist(), emission.score[a:b].tolist())
             for end, trigger, (a, b) in zip(emission.end.tolist(), emission.trigger.tolist(), cuts)]  # fmt: skip
 
 
@@ -103,7 +105,7 @@ def query(k, extent, slide, ties, time, hopping):
 def rows_of(objects, implied):
     score, time, number = (np.array(c, t) for c, t in zip(zip(*objects), (float, np.int64, np.int64)))
     if implied:
-        return Rows(score, t0=int(time[0]), n0=int(number[0]))
+        return Rows(score, first_position=int(time[0]), first_arrival=int(number[0]))
     return Rows(score, time, np.zeros(score.size, np.int64), number)
 
 
@@ -129,7 +131,7 @@ def compare_snapshots(algorithm, objects, rng):
             end, inside = filling(objects, q, q.window.extent if span is None else span)
             ranking = algorithm.result(q, k, span)
             expected = top(inside, k, q.ties)
-            assert ranking.number.tolist() == [o[2] for o in expected]
+            assert ranking.arrival.tolist() == [o[2] for o in expected]
             assert ranking.end.tolist() == [end] * bool(expected)
 
 
@@ -217,7 +219,7 @@ def test_snapshots_of_every_k_and_length():
         algorithm.update(rows_of(objects[done - 60 : done], True), 0)
         for k, n in itertools.product(range(1, K + 1), range(1, N + 1)):
             expected = top(objects[max(0, done - n) : done], k, "newest")
-            assert algorithm.result(algorithm.query, k, n).number.tolist() == [o[2] for o in expected]
+            assert algorithm.result(algorithm.query, k, n).arrival.tolist() == [o[2] for o in expected]
         planted += bool(algorithm.states[0].meta[scase.NODES])
         algorithm.check()
     assert planted
@@ -238,16 +240,16 @@ def test_partitions_and_the_window_that_fills():
         newest = max(newest, *(row[1] for row in fresh))
         score, time, key, numbers = map(np.array, zip(*fresh))
         (event,) = algorithm.update(Rows(score, time, key, numbers), newest - LATE)
-        for which, row in zip(event.key.tolist(), plain(event)):
+        for which, row in zip(event.partition.tolist(), plain(event)):
             closed[which].append(row)
         algorithm.check()
         end = q.window.first_end(newest)
         shown = algorithm.result(q, 2)
         expected = {k: top([o for o in part if end - 20 <= o[1]], 2, "newest") for k, part in objects.items()}
-        assert shown.key.tolist() == [k for k in expected if expected[k]]
-        assert shown.number.tolist() == [o[2] for part in expected.values() for o in part]
+        assert shown.partition.tolist() == [k for k in expected if expected[k]]
+        assert shown.arrival.tolist() == [o[2] for part in expected.values() for o in part]
     (event,) = algorithm.finish()
-    for which, row in zip(event.key.tolist(), plain(event)):
+    for which, row in zip(event.partition.tolist(), plain(event)):
         closed[which].append(row)
     assert closed == [hops(part, q) for part in objects.values()]
     assert algorithm.states == {}
@@ -296,7 +298,7 @@ def test_average_size_of_the_skyband(K, N):
     rounds = 600 if K == 1 else 150
     for step in range(rounds):
         at = step * N // 2
-        algorithm.update(Rows(rng.random(N // 2), t0=at, n0=at), 0)
+        algorithm.update(Rows(rng.random(N // 2), first_position=at, first_arrival=at), 0)
         sizes.append(algorithm.candidates)
     expected = K * (1 + sum(1 / x for x in range(K + 1, N + 1)))
     assert np.mean(sizes[3:]) == pytest.approx(expected, rel=0.03)

@@ -9,10 +9,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from skyband import scoring
 from skyband.errors import QueryError
-from skyband.queries import Nearest, TopK
-from skyband.windows import last
+from skyband.expressions import scoring
+from skyband.query import Nearest, TopK
+from skyband.query.windows import last
 
 
 def same(left, right):

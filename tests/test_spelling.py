@@ -11,8 +11,8 @@ import pytest
 import streams
 
 import skyband as sb
-from skyband import Nearest, TopK, TopKDominating, TopKIncomplete, TopKPairs, last
-from skyband.windows import duration
+from skyband import Nearest, TopK, TopKDominating, TopKGroups, TopKPairs, last
+from skyband.query.windows import duration
 
 WINDOW = sb.last(10, every=2)
 TABLE = streams.make("random")
@@ -105,8 +105,8 @@ QUERIES = {
     "Nearest(k=2, to={'x': 0.5}, window=last(9), metric='manhattan')": Nearest(2, {"x": 0.5}, last(9), "manhattan"),
     "TopKPairs(k=1, order_by='a.x - b.x', window=last(5), same=('g',))": TopKPairs(1, "a.x - b.x", last(5), same="g"),
     "TopKDominating(k=1, dimensions={'x': 'min'}, window=last(5))": TopKDominating(1, {"x": "min"}, last(5)),
-    "TopKIncomplete(k=1, id='g', window=last(5), stream='s', aggregate='max', occurrences='once')":
-        TopKIncomplete(1, "g", last(5), "s", aggregate="max"),
+    "TopKGroups(k=1, id='g', window=last(5), stream='s', aggregate='max', occurrences='once')":
+        TopKGroups(1, "g", last(5), "s", aggregate="max"),
 }  # fmt: skip
 
 

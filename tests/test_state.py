@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from skyband import state
 from skyband.errors import StateError
-from skyband.store import table_from_arrays, table_to_arrays
+from skyband.storage import codec as state
+from skyband.storage.tables import table_from_arrays, table_to_arrays
 
 EXTREME = np.iinfo(np.int64)
 ARRAYS = {

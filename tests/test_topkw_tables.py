@@ -6,17 +6,17 @@ import os
 import numpy as np
 import pytest
 
-from skyband.algorithm import Rows
-from skyband.kernels.bands import LIMIT, THRESHOLD, TOP
-from skyband.objects.filtered import RAPF, SASF
-from skyband.objects.limits import convex_from, guaranteed_limit, limit, p_practice
-from skyband.objects.pa import PA
-from skyband.objects.ra import RA
-from skyband.objects.sa import SA
-from skyband.objects.sma import SMA
-from skyband.objects.tma import TMA
-from skyband.queries import TopK
-from skyband.windows import last
+from skyband.algorithms.contract import Rows
+from skyband.algorithms.objects.filtered import RAPF, SASF
+from skyband.algorithms.objects.limits import convex_from, guaranteed_limit, limit, p_practice
+from skyband.algorithms.objects.pa import PA
+from skyband.algorithms.objects.ra import RA
+from skyband.algorithms.objects.sa import SA
+from skyband.algorithms.objects.sma import SMA
+from skyband.algorithms.objects.tma import TMA
+from skyband.kernels.objects.bands import LIMIT, THRESHOLD, TOP
+from skyband.query import TopK
+from skyband.query.windows import last
 
 KS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 TABLE_V = {
@@ -61,7 +61,7 @@ def query(k, n, error=0.0):
 def steps(algorithm):
     """The state after each of the eleven steps; object numbers as in the paper, from 1."""
     for i in range(1, 12):
-        algorithm.update(Rows(np.array([-S[i]]), t0=i, n0=i), 0)
+        algorithm.update(Rows(np.array([-S[i]]), first_position=i, first_arrival=i), 0)
         algorithm.check()
         yield algorithm.states[0]
 
@@ -101,15 +101,15 @@ def test_limits_at_the_edges():
 
 def test_table_ii():
     for state, expected in zip(steps(TMA(query(1, 6))), TABLE_II_TMA, strict=True):
-        assert state.number.tolist() == expected
+        assert state.arrival.tolist() == expected
     for state, (band, threshold) in zip(steps(SMA(query(1, 6))), TABLE_II_SMA, strict=True):
-        assert (state.number.tolist(), -state.real[THRESHOLD]) == (band, S[threshold])
+        assert (state.arrival.tolist(), -state.real[THRESHOLD]) == (band, S[threshold])
 
 
 def test_table_iii():
     """The paper's filter is the smaller: its query index keeps objects beyond the threshold from the filter."""
     for state, (band, filtered, buffer) in zip(steps(SASF(query(1, 6), buffer=3)), TABLE_III, strict=True):
-        assert state.number.tolist() == band
+        assert state.arrival.tolist() == band
         assert sorted(state.buffer_number.tolist(), reverse=True)[: len(buffer)] == buffer
         assert set(filtered) <= set(state.filter_number.tolist()) <= set(buffer)
 
@@ -117,7 +117,7 @@ def test_table_iii():
 def test_table_vi():
     sigma = next(s for s in np.geomspace(0.5, 1e-3, 100) if limit(6, 1, s) == 3)
     for state, (band, threshold) in zip(steps(PA(query(1, 6), sigma=sigma, additional=1)), TABLE_VI, strict=True):
-        assert state.number.tolist() == band
+        assert state.arrival.tolist() == band
         assert state.meta[TOP] == 1
         assert np.isnan(state.real[THRESHOLD]) if threshold is None else -state.real[THRESHOLD] == threshold
 
@@ -125,7 +125,7 @@ def test_table_vi():
 def test_table_vii():
     """Step 11 as Algorithm 3 has it: the limit is reached, so o₁₀, which o₁₁ dominates, goes."""
     for state, (band, bound) in zip(steps(RA(query(1, 6), gamma=0.5)), TABLE_VII, strict=True):
-        assert (state.number.tolist(), state.meta[LIMIT]) == (band, bound)
+        assert (state.arrival.tolist(), state.meta[LIMIT]) == (band, bound)
 
 
 # Averages over random-order streams
@@ -135,7 +135,7 @@ sampled = pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="
 
 def entered(algorithm, scores):
     (changes,) = algorithm.update(Rows(scores), 0)
-    return set(changes.number[changes.op > 0].tolist())
+    return set(changes.arrival[changes.op > 0].tolist())
 
 
 @sampled
@@ -156,7 +156,7 @@ def average_held(algorithm, scores, n):
     """Objects held once the window is full, seen every 53 arrivals."""
     held = []
     for i in range(0, scores.size, 53):
-        algorithm.update(Rows(scores[i : i + 53], t0=i, n0=i), 0)
+        algorithm.update(Rows(scores[i : i + 53], first_position=i, first_arrival=i), 0)
         held.append(algorithm.candidates if i > 2 * n else math.nan)
     return np.nanmean(held)
 

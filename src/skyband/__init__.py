@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 from skyband.errors import DataWarning, QueryError, SkybandError, StateError
 
 if TYPE_CHECKING:
-    from skyband.monitor import Monitor, Stats
-    from skyband.plan import explain
-    from skyband.queries import Nearest, TopK, TopKDominating, TopKIncomplete, TopKPairs
-    from skyband.windows import Window, last
+    from skyband.engine.monitor import Monitor, Stats
+    from skyband.engine.planner import explain
+    from skyband.query import Nearest, TopK, TopKDominating, TopKGroups, TopKPairs
+    from skyband.query.windows import Window, last
 
 __all__ = ["DataWarning", "Monitor", "Nearest", "QueryError", "SkybandError", "StateError", "Stats", "TopK",
-           "TopKDominating", "TopKIncomplete", "TopKPairs", "Window", "explain", "last"]  # fmt: skip
+           "TopKDominating", "TopKGroups", "TopKPairs", "Window", "explain", "last"]  # fmt: skip
 __version__ = "0.1.0"
 
 _HOMES = {
-    "monitor": ("Monitor", "Stats"),
-    "plan": ("explain",),
-    "queries": ("Nearest", "TopK", "TopKDominating", "TopKIncomplete", "TopKPairs"),
-    "windows": ("Window", "last"),
+    "engine.monitor": ("Monitor", "Stats"),
+    "engine.planner": ("explain",),
+    "query": ("Nearest", "TopK", "TopKDominating", "TopKGroups", "TopKPairs"),
+    "query.windows": ("Window", "last"),
 }
 
 

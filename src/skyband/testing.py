@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from skyband.columns import Batch
-from skyband.monitor import Monitor
-from skyband.queries import Query
+from skyband.engine.columns import Batch
+from skyband.engine.monitor import Monitor
+from skyband.query import Query
 
 
 def answer(query: Query | Sequence[Query], batches: Iterable[Batch], flush: bool = True) -> pa.Table:

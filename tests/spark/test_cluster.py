@@ -16,9 +16,9 @@ DRIVER = cleandoc(
     from skyband.spark.session import session
 
     def where(batches):
-        import skyband.kernels.order
+        import skyband.kernels.common.order
         for batch in batches:
-            yield pa.record_batch({"path": [skyband.kernels.order.__file__] * len(batch)})
+            yield pa.record_batch({"path": [skyband.kernels.common.order.__file__] * len(batch)})
 
     master, settings = sys.argv[1], json.loads(sys.argv[2])
     spark = session(master=master, **settings)

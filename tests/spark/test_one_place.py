@@ -8,9 +8,9 @@ import streams
 from test_stages import Stages, engine, in_time, same, spread
 
 import skyband as sb
-from skyband.layout import Layout
-from skyband.spark.job import Job, shard_names
-from skyband.spark.operator import MemoryPieces
+from skyband.engine.writer import Layout
+from skyband.spark.stages.job import Job, shard_names
+from skyband.spark.state.operator import MemoryPieces
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ WINDOWS = {
 QUERIES = {
     "pairs": lambda **f: sb.TopKPairs(order_by="abs(a.x - b.x) + abs(a.y - b.y) ASC", select=("a.id", "b.id"), **f),
     "dominating": lambda **f: sb.TopKDominating(dimensions={"x": "max", "y": "min"}, **f),
-    "incomplete": lambda **f: sb.TopKIncomplete(id="h", stream="g", value="x", occurrences="many", **f),
+    "groups": lambda **f: sb.TopKGroups(id="h", stream="g", value="x", occurrences="many", **f),
 }
 
 

@@ -42,7 +42,7 @@ DRIVER = cleandoc(
         "numbered": largest.but(window=sb.last(1_000, every=100, on="id"), partition_by=()),
         "pairs": sb.TopKPairs(k=3, order_by="abs(a.price - b.price) DESC", same="symbol", window=hopping),
         "dominating": sb.TopKDominating(k=3, dimensions={"price": "max", "volume": "max"}, window=hopping),
-        "sums": sb.TopKIncomplete(k=3, id="symbol", value="price * volume", window=hopping),
+        "sums": sb.TopKGroups(k=3, id="symbol", value="price * volume", window=hopping),
     }[kind]
     quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
     spark = session(master="local[2]", **{"spark.sql.shuffle.partitions": 2, **quick})

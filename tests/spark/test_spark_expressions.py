@@ -6,7 +6,7 @@ import pytest
 from expression_cases import Maker, same, stream
 from pyspark.sql import SparkSession
 
-from skyband import scoring
+from skyband.expressions import scoring
 
 
 @pytest.mark.slow

@@ -14,8 +14,8 @@ HOPS = sb.last("9 seconds", every="3 seconds")
 SPREAD = [
     sb.TopKPairs(k=3, order_by="abs(a.x - b.x) + abs(a.y - b.y) ASC", window=HOPS, different="g"),
     sb.TopKDominating(k=3, dimensions={"x": "max", "y": "min"}, window=HOPS),
-    sb.TopKIncomplete(k=3, id="h", stream="g", value="x", occurrences="many", window=HOPS),
-    sb.TopKIncomplete(
+    sb.TopKGroups(k=3, id="h", stream="g", value="x", occurrences="many", window=HOPS),
+    sb.TopKGroups(
         k=3,
         id=("h", "g"),
         value="x",
@@ -29,11 +29,11 @@ SPREAD = [
 IN_ONE_PLACE = [
     sb.TopKPairs(k=2, order_by="abs(a.x - b.x) DESC", window=sb.last("4 seconds"), partition_by=("g",)),
     sb.TopKDominating(k=2, dimensions={"x": "max", "y": "min"}, window=sb.last("4 seconds"), select=("id",)),
-    sb.TopKIncomplete(k=2, id="g", window=sb.last("4 seconds"), where="x > 0"),
+    sb.TopKGroups(k=2, id="g", window=sb.last("4 seconds"), where="x > 0"),
     sb.TopKPairs(k=2, order_by="abs(a.x - b.x) DESC", window=HOPS, partition_by=("g",), where="a.id < b.id"),
     sb.TopKDominating(k=2, dimensions={"x": "max", "y": "min"}, window=HOPS, partition_by=("g", "h")),
-    sb.TopKIncomplete(k=2, id="h", value="y * y", window=HOPS, partition_by=("g",)),
-    sb.TopKIncomplete(
+    sb.TopKGroups(k=2, id="h", value="y * y", window=HOPS, partition_by=("g",)),
+    sb.TopKGroups(
         k=2,
         id="g",
         value="x",
@@ -42,7 +42,7 @@ IN_ONE_PLACE = [
         having="count(*) > 1",
         outputs={"p": "product(x)", "n": "count(y)"},
     ),
-    sb.TopKIncomplete(k=2, id="h", value="y", aggregate="count_distinct", window=HOPS, partition_by=("g",)),
+    sb.TopKGroups(k=2, id="h", value="y", aggregate="count_distinct", window=HOPS, partition_by=("g",)),
 ]
 
 
@@ -54,7 +54,7 @@ def batches():
 
 
 def ids(query):
-    how = f"-{query.aggregate}" if query.family == "incomplete" else ""
+    how = f"-{query.aggregate}" if query.family == "groups" else ""
     return f"{query.family}-{query.window.kind}{'-partitions' * bool(query.partition_by)}{how}"
 
 
@@ -98,7 +98,7 @@ def test_goes_on_from_a_checkpoint(spark, tmp_path, query):
 def test_more_streams_than_declared(spark):
     """The query fails with the engine's message; static and streaming, sums too."""
     for fields in (dict(occurrences="many"), dict(aggregate="mean")):
-        query = sb.TopKIncomplete(k=3, id="h", stream="g", value="x", streams=2, window=HOPS, **fields)
+        query = sb.TopKGroups(k=3, id="h", stream="g", value="x", streams=2, window=HOPS, **fields)
         with pytest.raises(PythonException, match=r"streams=2, but rows of \d streams have come"):
             run(frame(spark, pa.concat_tables(batches())), query, shards=1).toArrow()
     with pytest.raises(StreamingQueryException, match=r"streams=2, but rows of \d streams have come"):

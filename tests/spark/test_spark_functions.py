@@ -40,7 +40,7 @@ def test_never_called_without_rows(spark):
         sb.TopK(k=1, order_by=(lambda r: r["price"] / abs(r["price"]).max(), "DESC"), window=WINDOW, name="share"),
         sb.TopK(k=1, order_by=share, window=WINDOW, where="price > 100", name="none"),
         sb.TopKPairs(k=1, order_by=gap, window=WINDOW, select=("a.price", "b.price AS score_b"), name="pairs"),
-        sb.TopKIncomplete(k=1, id="id", stream="s", streams=("a", "b"), value="abs(price)", aggregate=product,
+        sb.TopKGroups(k=1, id="id", stream="s", streams=("a", "b"), value="abs(price)", aggregate=product,
                           window=WINDOW, name="product"),
     ]  # fmt: skip
     rows = run(frame(spark, ROWS).repartition(6), queries, shards=2).toArrow().to_pylist()
@@ -54,7 +54,7 @@ def test_never_called_without_rows(spark):
     [
         sb.TopK(k=1, order_by=mistaken(), window=WINDOW),
         pytest.param(sb.TopKPairs(k=1, order_by=mistaken(), window=WINDOW), marks=pytest.mark.slow),
-        pytest.param(sb.TopKIncomplete(k=1, id="id", stream="s", streams=("a", "b"), aggregate=mistaken(),
+        pytest.param(sb.TopKGroups(k=1, id="id", stream="s", streams=("a", "b"), aggregate=mistaken(),
                                        window=WINDOW), marks=pytest.mark.slow),
     ],
     ids=lambda query: query.family,

@@ -7,14 +7,14 @@ import pytest
 import streams
 
 import skyband as sb
-from skyband.layout import Layout
-from skyband.spark.job import Job, _murmur3, cell_names, shard_names
-from skyband.spark.operator import MemoryPieces, merging, unpacker
-from skyband.spark.pack import PACKED, Packer
-from skyband.spark.partial import summable
-from skyband.spark.rounds import PROPOSED, counting, proposing
-from skyband.spark.shard import MERGED
-from skyband.spark.spread import cells, groups_for
+from skyband.engine.writer import Layout
+from skyband.spark.stages.job import Job, _murmur3, cell_names, shard_names
+from skyband.spark.stages.pack import PACKED, Packer
+from skyband.spark.stages.partial import summable
+from skyband.spark.stages.rounds import PROPOSED, counting, proposing
+from skyband.spark.stages.spread import cells, groups_for
+from skyband.spark.state.operator import MemoryPieces, merging, unpacker
+from skyband.spark.state.shard import MERGED
 
 pytestmark = pytest.mark.filterwarnings("ignore::skyband.DataWarning")  # of some streams most is left out
 
@@ -27,10 +27,10 @@ QUERIES = {
     "pairs": lambda **f: sb.TopKPairs(order_by="abs(a.x - b.x) + abs(a.y - b.y) ASC", select=("a.id", "b.id"), **f),
     "far": lambda **f: sb.TopKPairs(order_by="abs(a.x - b.x) DESC", different="g", where="a.id < b.id", **f),
     "dominating": lambda **f: sb.TopKDominating(dimensions={"x": "max", "y": "min"}, **f),
-    "counts": lambda **f: sb.TopKIncomplete(id="g", **f),
-    "sums": lambda **f: sb.TopKIncomplete(id="h", stream="g", value="x", occurrences="many", **f),
-    "smallest": lambda **f: sb.TopKIncomplete(id="h", value="x", order="asc", **f),
-    "means": lambda **f: sb.TopKIncomplete(
+    "counts": lambda **f: sb.TopKGroups(id="g", **f),
+    "sums": lambda **f: sb.TopKGroups(id="h", stream="g", value="x", occurrences="many", **f),
+    "smallest": lambda **f: sb.TopKGroups(id="h", value="x", order="asc", **f),
+    "means": lambda **f: sb.TopKGroups(
         id=("h", "g"),
         value="x",
         aggregate="mean",
@@ -39,10 +39,8 @@ QUERIES = {
         outputs={"n": "count(*)", "top": "max(y)", "d": "count(distinct y)"},
         **f,
     ),
-    "products": lambda **f: sb.TopKIncomplete(
-        id="g", value="x - 1", aggregate="product", outputs={"low": "min(y)"}, **f
-    ),
-    "newest": lambda **f: sb.TopKIncomplete(id="id", stream="g", value="x", aggregate="max", **f),
+    "products": lambda **f: sb.TopKGroups(id="g", value="x - 1", aggregate="product", outputs={"low": "min(y)"}, **f),
+    "newest": lambda **f: sb.TopKGroups(id="id", stream="g", value="x", aggregate="max", **f),
 }
 
 
@@ -80,7 +78,7 @@ class Cells:
         return pa.Table.from_batches(answers) if answers else None
 
     def _group(self, row):
-        names = self.query.ids if self.query.family == "incomplete" else self.names
+        names = self.query.ids if self.query.family == "groups" else self.names
         return hash(repr([row[name] for name in names])) % self.job.groups
 
 
@@ -123,8 +121,8 @@ def test_cells_equal_the_engine(query, window, name):
 
 def test_cells_of_pairs_of_which_two_colours_lie_apart(monkeypatch):
     """What large windows do in the cells between two groups, in small ones."""
-    monkeypatch.setattr("skyband.pairs.scase.SEVERAL", 0)
-    monkeypatch.setattr("skyband.pairs.scase.RUN", 2)
+    monkeypatch.setattr("skyband.algorithms.pairs.scase.SEVERAL", 0)
+    monkeypatch.setattr("skyband.algorithms.pairs.scase.RUN", 2)
     for query in ("pairs", "far"):
         test_cells_equal_the_engine(query, "hops", "jittered_tied")
 
@@ -150,7 +148,7 @@ def test_ids_that_left_take_no_room():
         number = np.arange(batch * 500, batch * 500 + 500)
         ts = pa.array(number * 10_000, pa.timestamp("us", "UTC"))  # a slide in each batch
         table = pa.table({"ts": ts, "id": number, "host": [f"host {i}" for i in number]})
-        stages = stages or Cells(sb.TopKIncomplete(k=3, id="host", window=window), table.schema, groups=2)
+        stages = stages or Cells(sb.TopKGroups(k=3, id="host", window=window), table.schema, groups=2)
         stages.batch(spread(table, rng))
         ((_, stores),) = stages.stages
         size.append(sum(len(blob) for store in stores.values() for blob in store.blobs.values()))

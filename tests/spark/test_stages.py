@@ -8,13 +8,13 @@ import streams
 from cases import WINDOWS, pair
 
 import skyband as sb
-from skyband.layout import Layout
-from skyband.scoring import compile_condition, compile_order
-from skyband.spark.job import Job, prepare, shard_names
-from skyband.spark.operator import MemoryPieces
-from skyband.spark.pack import PACKED, Packer
-from skyband.spark.parcel import unpacked
-from skyband.spark.shard import Packet, merge
+from skyband.engine.writer import Layout
+from skyband.expressions.scoring import compile_condition, compile_order
+from skyband.spark.stages.job import Job, prepare, shard_names
+from skyband.spark.stages.pack import PACKED, Packer
+from skyband.spark.stages.parcel import unpacked
+from skyband.spark.state.operator import MemoryPieces
+from skyband.spark.state.shard import Packet, merge
 
 pytestmark = pytest.mark.filterwarnings("ignore::skyband.DataWarning")  # of some streams most is left out
 SECOND = 1_000_000

@@ -11,7 +11,7 @@ from test_stages import Stages, in_time, spread
 
 import skyband as sb
 from skyband.errors import StateError
-from skyband.spark.operator import MemoryPieces
+from skyband.spark.state.operator import MemoryPieces
 
 SECOND = streams.SECOND
 LARGE, SMALL = dict(k=6, extent=12), dict(k=2, extent=5)

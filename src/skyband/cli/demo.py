@@ -25,7 +25,7 @@ from skyband.errors import SkybandError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from skyband.dashboard import Board, Ranking
+    from skyband.cli.dashboard import Board, Ranking
     from skyband.spark.watch import Watch
 
 EXAMPLES = """[bold]Examples[/]
@@ -61,12 +61,12 @@ def demo(
     pace: some out of order, some far too late, some without a price. Event
     time runs 60 times faster than the clock: a window closes every second.
     """
-    from skyband.dashboard import Board
+    from skyband.cli.dashboard import Board
     from skyband.datasets.replay import DISORDER, Replay
-    from skyband.queries import TopK
+    from skyband.query import TopK
+    from skyband.query.windows import last
     from skyband.spark import run, sources
     from skyband.spark.watch import Progress, Watch
-    from skyband.windows import last
 
     query = TopK(
         k=10,
@@ -122,7 +122,7 @@ class _Answers:
     def take(self, number: int, rows: "pa.Table") -> None:
         from pyarrow import parquet
 
-        from skyband.dashboard import rankings
+        from skyband.cli.dashboard import rankings
 
         if not rows.num_rows:
             return
@@ -147,7 +147,7 @@ def _view(board: "Board", watch: "Watch", answers: _Answers) -> Iterator[Callabl
     On a terminal a window is shown at a time, so that none that closed with others passes unseen; where there is none,
     each window is a line.
     """
-    from skyband.dashboard import line
+    from skyband.cli.dashboard import line
 
     screen = Live(board, console=out, screen=True, auto_refresh=False) if out.is_terminal else None
 

@@ -15,7 +15,7 @@ from skyband.errors import SkybandError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from skyband.queries import Query
+    from skyband.query import Query
 
 KINDS = ("parquet", "csv", "json")
 SUFFIXES = {f".{kind}": kind for kind in KINDS} | {".jsonl": "json", ".ndjson": "json"}

@@ -11,8 +11,8 @@ from typer import Option
 from skyband.errors import QueryError
 
 if TYPE_CHECKING:
-    from skyband.queries import Query
-    from skyband.windows import Window
+    from skyband.query import Query
+    from skyband.query.windows import Window
 
 EVERYTHING = 1 << 40  # objects: the extent of a window that no file fills
 
@@ -67,7 +67,7 @@ def _query(
     name: Name = None,
 ) -> "Query":
     """The query that the options of a command describe; without ``--last`` over everything."""
-    from skyband.queries import Nearest, TopK
+    from skyband.query import Nearest, TopK
 
     if (order_by is None) == (nearest_to is None):
         raise QueryError("say what to rank by, with either --order-by or --nearest-to")
@@ -82,7 +82,7 @@ def _query(
 
 
 def _window(last: str | None, every: str | None, on: str | None, late: str | None) -> "Window":
-    from skyband import windows
+    from skyband.query import windows
 
     if last is None:
         if every or on or late:
@@ -100,7 +100,7 @@ def is_everything(query: "Query") -> bool:
 
 def explained(query: "Query") -> str:
     """What will be done for a query, and why."""
-    from skyband.plan import explain
+    from skyband.engine.planner import explain
 
     return explain(query).replace(f"the last {EVERYTHING} every {EVERYTHING}", "all rows")
 

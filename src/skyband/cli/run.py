@@ -17,7 +17,7 @@ from skyband.errors import QueryError, SkybandError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from skyband.queries import Query
+    from skyband.query import Query
 
 EXAMPLES = """[bold]Examples[/]
 
@@ -127,7 +127,7 @@ def run(
     where it stopped; --overwrite begins anew, and removes the old answer
     and its checkpoint.
     """
-    from skyband.windows import duration
+    from skyband.query.windows import duration
 
     if explain:
         out.print(explained(query), markup=False, soft_wrap=True)

@@ -18,7 +18,7 @@ from skyband.errors import SkybandError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from skyband.queries import Query
+    from skyband.query import Query
     from skyband.spark.watch import Progress, Watch
 
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show what Spark and its workers say.")]
@@ -75,7 +75,7 @@ def _log() -> Iterator[Path]:
 
 def follow(watch: "Watch", stop: threading.Event, each: Callable[[], None]) -> None:
     """Say how a stream fares until it ends, or until it is told to; calls ``each`` at every look."""
-    from skyband.dashboard import status
+    from skyband.cli.dashboard import status
 
     with line("waiting for rows") as say:
         while watch.running and not stop.wait(LOOK):
@@ -96,7 +96,7 @@ def finish(watch: "Watch", stop: threading.Event) -> None:
 
 def summary(progress: "Progress", seconds: float) -> str:
     """What a stream has done, in a line."""
-    from skyband.dashboard import size
+    from skyband.cli.dashboard import size
 
     rate = progress.seen / seconds if seconds else 0.0
     return (

@@ -16,7 +16,7 @@ from skyband.cli import interrupt
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from skyband.queries import Query
+    from skyband.query import Query
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -98,7 +98,7 @@ class Answers:
         self._header = True
 
     def add(self, rows: "pa.Table") -> None:
-        from skyband.dashboard import in_order
+        from skyband.cli.dashboard import in_order
 
         if self._at_end:
             self._kept.append(rows)
@@ -113,7 +113,7 @@ class Answers:
             self.add(pa.concat_tables(self._kept))
 
     def _show(self, rows: "pa.Table") -> None:
-        from skyband.dashboard import SHOWN, as_lines, as_table
+        from skyband.cli.dashboard import SHOWN, as_lines, as_table
 
         if not rows.num_rows:
             return

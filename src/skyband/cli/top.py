@@ -11,8 +11,8 @@ from skyband.cli.terminal import Answers, err, left_out, line, out
 
 if TYPE_CHECKING:
     from skyband.cli.output import Target, Write
-    from skyband.monitor import Stats
-    from skyband.queries import Query
+    from skyband.engine.monitor import Stats
+    from skyband.query import Query
 
 EXAMPLES = """[bold]Examples[/] (the trades are those that [bold]skyband demo --out demo[/] leaves)
 
@@ -64,7 +64,7 @@ def top(
         return
     from skyband.cli.files import batches, found
     from skyband.cli.output import check, target
-    from skyband.monitor import Monitor
+    from skyband.engine.monitor import Monitor
 
     monitor = Monitor(query)
     place = target(to)

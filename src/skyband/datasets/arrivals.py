@@ -5,7 +5,7 @@ from datetime import timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.windows import duration
+from skyband.query.windows import duration
 
 Ints = NDArray[np.int64]
 

@@ -1,4 +1,4 @@
-"""Objects whose attributes come in several streams: what :class:`skyband.TopKIncomplete` is asked about."""
+"""Objects whose attributes come in several streams: what :class:`skyband.TopKGroups` is asked about."""
 
 from collections import deque
 

@@ -10,20 +10,19 @@ from pyspark.sql.functions import col, expr
 from pyspark.sql.functions import sum as total
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from skyband import scoring
+from skyband.engine.reader import Intake
+from skyband.engine.writer import Layout
 from skyband.errors import QueryError
-from skyband.expressions import find_column
-from skyband.intake import Intake
-from skyband.layout import Layout
-from skyband.queries import Query, TopK, TopKDominating, TopKIncomplete, TopKPairs, lowered, names_of
-from skyband.spark.job import Emit, Job, cell_names, shard_names
-from skyband.spark.operator import Operator, answer_schema, at_once, merging, unpacker
-from skyband.spark.pack import PACKED, packer
-from skyband.spark.partial import summable
-from skyband.spark.rounds import PROPOSED, counting, proposing
+from skyband.expressions import find_column, scoring
+from skyband.query import Query, TopK, TopKDominating, TopKGroups, TopKPairs, lowered, names_of
 from skyband.spark.session import configure
-from skyband.spark.shard import COUNTS, MERGED, Step
-from skyband.spark.spread import cells, groups_for
+from skyband.spark.stages.job import Emit, Job, cell_names, shard_names
+from skyband.spark.stages.pack import PACKED, packer
+from skyband.spark.stages.partial import summable
+from skyband.spark.stages.rounds import PROPOSED, counting, proposing
+from skyband.spark.stages.spread import cells, groups_for
+from skyband.spark.state.operator import Operator, answer_schema, at_once, merging, unpacker
+from skyband.spark.state.shard import COUNTS, MERGED, Step
 from skyband.spark.worker import settling
 
 METRICS = "skyband"
@@ -201,7 +200,7 @@ class _Inputs:
         hops = window.time and window.hopping and self.emit != "latest" and not query.partition_by
         if isinstance(query, TopKDominating):  # the rounds are an exact algorithm of their own
             return hops and alone and query.algorithm == "auto" and query.policy == "exact"
-        return hops and isinstance(query, TopKPairs | TopKIncomplete)
+        return hops and isinstance(query, TopKPairs | TopKGroups)
 
     def _job(self, query: Query, shards: tuple[int, ...], chunks: int, groups: int, alone: bool) -> Job:
         Intake(query).fit(self.schema)  # refuses columns that are not there or of a wrong type, as the engine does
@@ -283,7 +282,7 @@ class _Inputs:
 
     def _group(self, query: Query, groups: int) -> str | None:
         """Rows that belong together fall into one group: those of an id. Where none do, any spread will do."""
-        if isinstance(query, TopKIncomplete):
+        if isinstance(query, TopKGroups):
             return self._part(query.ids, groups)
         return self._part([*query.measure().needs(self.schema.names), str(query.window.on)], groups)
 

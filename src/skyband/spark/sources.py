@@ -17,9 +17,9 @@ from pyspark.sql.types import StringType
 
 from skyband.csvfiles import File, Reader, reader
 from skyband.errors import SkybandError
-from skyband.queries import Query
+from skyband.query import Query
+from skyband.query.windows import duration
 from skyband.spark.worker import settling
-from skyband.windows import duration
 
 FILES = ("parquet", "csv", "json")
 # Times to the microsecond: Spark would cut them off at milliseconds, without a word.

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from skyband.queries import Query
+from skyband.query import Query
 from skyband.spark.run import run
 from skyband.testing import answer, assert_same_rows
 

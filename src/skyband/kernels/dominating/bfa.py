@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.kernels.common.jit import inner, outer
 from skyband.kernels.dominating.ledger import SIZE, Ledger, account, add, settle, strike
 from skyband.kernels.dominating.space import TIME, Points, Space, drop_oldest, insert, live, oldest
 from skyband.kernels.dominating.tell import FLOOR, HIGH, Told, nothing, tell
-from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -41,8 +41,8 @@ def brute_force(
             drop_oldest(space)
             account(ledger, p, -1, work)
         for i in range(low, steps[HIGH, s]):
-            if rows.time[i] > steps[FLOOR, s]:
-                slot = insert(space, rows.x[i], rows.time[i], rows.number[i])
+            if rows.position[i] > steps[FLOOR, s]:
+                slot = insert(space, rows.x[i], rows.position[i], rows.arrival[i])
                 account(ledger, rows.x[i], 1, work)
                 ledger = add(ledger, space, slot, _dominated(ledger, rows.x[i]))
                 work[0] += ledger.meta[SIZE] * p.size

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.kernels.common.jit import inner, outer
 from skyband.kernels.dominating.harvest import BIG, NEVER, OPEN, PLAIN, harvest
 from skyband.kernels.dominating.ledger import (
     DIMENSIONS,
@@ -37,7 +38,6 @@ from skyband.kernels.dominating.space import (
 )
 from skyband.kernels.dominating.sums import beyond, least, upward
 from skyband.kernels.dominating.tell import FLOOR, HIGH, Told, nothing, tell
-from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -84,7 +84,7 @@ def ledger_steps(
             hot = np.empty(high - low, np.int64)
         count = 0
         for i in range(low, high):
-            if rows.time[i] > floor:
+            if rows.position[i] > floor:
                 count = _come(space, ledger, marks, rows, i, hot, count, work)
         low = high
         ledger = _look(space, ledger, marks, hot[:count], k, work)
@@ -116,7 +116,7 @@ def _go(space: Space, ledger: Ledger, marks: Marks, p: Floats, work: Ints) -> Le
 @inner
 def _come(space: Space, ledger: Ledger, marks: Marks, rows: Points, i: int, hot: Ints, count: int, work: Ints) -> int:
     """A point comes: it is plain if its cell says that it scores low, else it is put on the list of hot ones."""
-    slot = insert(space, rows.x[i], rows.time[i], rows.number[i])
+    slot = insert(space, rows.x[i], rows.position[i], rows.arrival[i])
     cell, marked = space.slots[CELL, slot], marks.cell
     account(ledger, rows.x[i], 1, work)
     marked[CAME, cell] += 1

@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.kernels.common.jit import inner
+from skyband.kernels.common.order import newer
 from skyband.kernels.dominating.events import (
     ADA,
     AMSA,
@@ -28,8 +30,6 @@ from skyband.kernels.dominating.ledger import RANK, SCORE, SIZE, WHEN, WHO, Ledg
 from skyband.kernels.dominating.samples import estimate, passed_over, short
 from skyband.kernels.dominating.score import score_of
 from skyband.kernels.dominating.space import CELL, HEAD, NUMBER, TIME, TURN, Space, live, point
-from skyband.kernels.jit import inner
-from skyband.kernels.order import newer
 
 Ints = NDArray[np.int64]
 

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.kernels.common.jit import inner
 from skyband.kernels.dominating.ledger import CHANGES, RANK, SCORE, SIZE, SLOT, TOP, Ledger, kth
 from skyband.kernels.dominating.score import dominates
 from skyband.kernels.dominating.space import CELL, HEAD, PLACE, TAIL, TURN, Space, point
 from skyband.kernels.dominating.sums import beyond, downward
-from skyband.kernels.jit import inner
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

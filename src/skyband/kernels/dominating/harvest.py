@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.kernels.common.jit import inner, outer
 from skyband.kernels.dominating.ledger import SCORE, SIZE, SLOT, Ledger, add, empty_ledger, kth, with_slots
 from skyband.kernels.dominating.score import reference, score_of
 from skyband.kernels.dominating.space import CELL, COUNT, PLACE, SHAPE, START, Space, laid_out, point
 from skyband.kernels.dominating.sums import upward
-from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -46,15 +46,15 @@ def _nearness(space: Space, place: int) -> float:
 
 
 @inner
-def _sink(key: Floats, slot: Ints, i: int, size: int) -> None:
+def _sink(partition: Floats, slot: Ints, i: int, size: int) -> None:
     """Restores a heap with the largest key on top."""
     while 2 * i + 1 < size:
         child = 2 * i + 1
-        if child + 1 < size and key[child + 1] > key[child]:
+        if child + 1 < size and partition[child + 1] > partition[child]:
             child += 1
-        if key[i] >= key[child]:
+        if partition[i] >= partition[child]:
             return
-        key[i], key[child] = key[child], key[i]
+        partition[i], partition[child] = partition[child], partition[i]
         slot[i], slot[child] = slot[child], slot[i]
         i = child
 
@@ -67,7 +67,7 @@ def gather(
 
     ``top`` is the largest base in each cell, or more; it is tightened where cells are looked into.
     """
-    key, slots, size = np.empty(64), np.empty(64, np.int64), 0
+    partition, slots, size = np.empty(64), np.empty(64, np.int64), 0
     for c in range(space.cells.shape[1]):
         if space.cells[COUNT, c] == 0 or min(top[c] + drift[c], most[c]) <= level:
             continue
@@ -81,22 +81,22 @@ def gather(
                 highest = max(highest, base[slot])
                 continue
             ledger.entry[slot] = OPEN
-            if size == key.size:
-                key, slots = _longer(key, slots)
-            key[size], slots[size] = bound - _nearness(space, place), slot
+            if size == partition.size:
+                partition, slots = _longer(partition, slots)
+            partition[size], slots[size] = bound - _nearness(space, place), slot
             size += 1
         top[c] = highest
-    key, slots = key[:size], slots[:size]
+    partition, slots = partition[:size], slots[:size]
     for i in range(size // 2 - 1, -1, -1):
-        _sink(key, slots, i, size)
-    return key, slots
+        _sink(partition, slots, i, size)
+    return partition, slots
 
 
 @inner
-def _longer(key: Floats, slots: Ints) -> tuple[Floats, Ints]:
-    long, more = np.empty(2 * key.size), np.empty(2 * key.size, np.int64)
-    for i in range(key.size):
-        long[i], more[i] = key[i], slots[i]
+def _longer(partition: Floats, slots: Ints) -> tuple[Floats, Ints]:
+    long, more = np.empty(2 * partition.size), np.empty(2 * partition.size, np.int64)
+    for i in range(partition.size):
+        long[i], more[i] = partition[i], slots[i]
     return long, more
 
 
@@ -131,17 +131,17 @@ def harvest(
     """
     k, target, slack = aim
     level = level_of(ledger, k, target, slack)
-    key, slots = gather(space, ledger, base, drift, most, top, level)
+    partition, slots = gather(space, ledger, base, drift, most, top, level)
     size, renew = slots.size, 0
     p, memo = np.empty(space.axes.shape[1]), np.full(MEMO, -1)
     while size > 0:
         slot = slots[0]
         cell = space.slots[CELL, slot]
-        if np.ceil(key[0]) <= level:
+        if np.ceil(partition[0]) <= level:
             break
         size -= 1
-        key[0], slots[0] = key[size], slots[size]
-        _sink(key, slots, 0, size)
+        partition[0], slots[0] = partition[size], slots[size]
+        _sink(partition, slots, 0, size)
         point(space, slot, p)
         same = _recall(space, memo, slot, p)
         other = same
@@ -181,8 +181,8 @@ def dominating(points: Floats, k: int) -> tuple[Ints, Ints]:
     >>> dominating(np.array([[3.0, 3.0], [1.0, 2.0], [2.0, 2.5], [1.0, 2.0]]), 1)
     (array([1, 3]), array([2, 2]))
     """
-    numbers = np.arange(points.shape[0])
-    space = laid_out(points, numbers, numbers, 0, points[:0])
+    arrivals = np.arange(points.shape[0])
+    space = laid_out(points, arrivals, arrivals, 0, points[:0])
     rows, score = _best(space, with_slots(empty_ledger(points.shape[1]), space.slots.shape[1]), k)
     order = np.argsort(rows)
     return rows[order], score[order]

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.kernels.common.jit import inner
+from skyband.kernels.common.order import better
 from skyband.kernels.dominating.space import NUMBER, PLACE, TIME, Space, point
-from skyband.kernels.jit import inner
-from skyband.kernels.order import better
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -7,6 +7,7 @@ the cell is estimated. AMSA has the least and the largest score that a point of 
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.kernels.common.jit import inner
 from skyband.kernels.dominating.events import (
     AHBA,
     AMSA,
@@ -26,19 +27,8 @@ from skyband.kernels.dominating.events import (
 from skyband.kernels.dominating.harvest import NEVER, PLAIN
 from skyband.kernels.dominating.ledger import RANK, SCORE, SIZE, TOP, Ledger, add, remove
 from skyband.kernels.dominating.score import coordinates
-from skyband.kernels.dominating.space import (
-    COUNT,
-    HEAD,
-    NUMBER,
-    ORDER,
-    SHAPE,
-    START,
-    STRIDE,
-    Space,
-    live,
-)
+from skyband.kernels.dominating.space import COUNT, HEAD, NUMBER, ORDER, SHAPE, START, STRIDE, Space, live
 from skyband.kernels.dominating.sums import beyond, upward
-from skyband.kernels.jit import inner
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -49,11 +39,11 @@ FEW = 1 / 400  # of the points of a cell score above its REACH
 
 
 @inner
-def chosen(number: int, rate: int) -> bool:
+def chosen(arrival: int, rate: int) -> bool:
     """Whether a point is in the sample: one in 2 ** rate, whatever order they come in; none if it is negative."""
     if rate < 0:
         return False
-    mixed = number % PRIME * 48271 % PRIME
+    mixed = arrival % PRIME * 48271 % PRIME
     mixed = (mixed ^ (mixed >> 13)) * 69621 % PRIME
     return bool(mixed & ((1 << rate) - 1) == 0)
 

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.kernels.common.jit import in_place, inner, outer
 from skyband.kernels.dominating.space import CELL, COUNT, SHAPE, START, STRIDE, Space, point
-from skyband.kernels.jit import in_place, inner, outer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

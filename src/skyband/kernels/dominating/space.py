@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.jit import inner, outer
-from skyband.kernels.order import newer
+from skyband.kernels.common.jit import inner, outer
+from skyband.kernels.common.order import newer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -46,8 +46,8 @@ class Points(NamedTuple):
     """Rows to come, in order of arrival."""
 
     x: Floats  # by row and dimension
-    time: Ints
-    number: Ints
+    position: Ints
+    arrival: Ints
 
 
 def shape_for(n: int, d: int, per_cell: int = 32) -> Ints:
@@ -72,7 +72,7 @@ def empty_space(d: int) -> Space:
     return laid_out(np.empty((0, d)), np.empty(0, np.int64), np.empty(0, np.int64), 0, np.empty((0, d)))
 
 
-def laid_out(x: Floats, time: Ints, number: Ints, room: int, coming: Floats, per_cell: int = 32) -> Space:
+def laid_out(x: Floats, position: Ints, arrival: Ints, room: int, coming: Floats, per_cell: int = 32) -> Space:
     """A space of these points, oldest first, with room for so many, and a grid that suits them and those to come."""
     n, d = x.shape
     room = max(room, n, 1)
@@ -95,7 +95,7 @@ def laid_out(x: Floats, time: Ints, number: Ints, room: int, coming: Floats, per
         np.zeros(d * places), np.full(places, -1), slots, np.zeros((3, cells), np.int64),
         np.stack([shape, stride, crowd]), edge, np.array([0, 0, room, 0, places, n + coming.shape[0], 0]),
     )  # fmt: skip
-    fill(space, np.ascontiguousarray(x), time, number)
+    fill(space, np.ascontiguousarray(x), position, arrival)
     space.meta[LOOK] = n + _pause(n + coming.shape[0])
     return space
 
@@ -149,13 +149,13 @@ def point(space: Space, slot: int, out: Floats) -> None:
 
 
 @inner
-def insert(space: Space, p: Floats, time: int, number: int) -> int:
+def insert(space: Space, p: Floats, position: int, arrival: int) -> int:
     """Takes a point in, there must be a free slot; returns the slot."""
     meta = space.meta
     meta[FREE] -= 1
     slot = space.slots[FREED, meta[FREE]]
     cell = locate(space, p)
-    space.slots[TIME, slot], space.slots[NUMBER, slot], space.slots[CELL, slot] = time, number, cell
+    space.slots[TIME, slot], space.slots[NUMBER, slot], space.slots[CELL, slot] = position, arrival, cell
     if space.cells[COUNT, cell] == space.cells[SPACE, cell]:
         _make_room(space, cell)
     place = space.cells[START, cell] + space.cells[COUNT, cell]
@@ -168,10 +168,10 @@ def insert(space: Space, p: Floats, time: int, number: int) -> int:
 
 
 @outer
-def fill(space: Space, x: Floats, time: Ints, number: Ints) -> None:
+def fill(space: Space, x: Floats, position: Ints, arrival: Ints) -> None:
     """Takes points in, oldest first."""
-    for i in range(time.size):
-        insert(space, x[i], time[i], number[i])
+    for i in range(position.size):
+        insert(space, x[i], position[i], arrival[i])
 
 
 @inner

@@ -3,14 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.jit import outer
-from skyband.kernels.order import newer
+from skyband.kernels.common.jit import outer
+from skyband.kernels.common.order import newer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def skyband(points: Floats, k: int, time: Ints, number: Ints) -> Ints:
+def skyband(points: Floats, k: int, position: Ints, arrival: Ints) -> Ints:
     """The rows, ascending, of the points (n × d) that fewer than k others dominate, or equal while they are newer.
 
     >>> some, none = np.array([[1.0, 2.0], [2.0, 1.0], [2.0, 2.0], [2.0, 1.0]]), np.zeros(4, np.int64)
@@ -20,12 +20,12 @@ def skyband(points: Floats, k: int, time: Ints, number: Ints) -> Ints:
     rank = np.zeros(points.shape[0], np.int64)  # smaller for what dominates; sums of coordinates would be rounded
     for column in points.T:
         rank += np.unique(column, return_inverse=True)[1]
-    order = np.lexsort((-number, -time, rank))
-    return np.sort(order[_skyband(np.ascontiguousarray(points[order]), k, time[order], number[order])])
+    order = np.lexsort((-arrival, -position, rank))
+    return np.sort(order[_skyband(np.ascontiguousarray(points[order]), k, position[order], arrival[order])])
 
 
 @outer
-def _skyband(points: Floats, k: int, time: Ints, number: Ints) -> Ints:
+def _skyband(points: Floats, k: int, position: Ints, arrival: Ints) -> Ints:
     """The same of points in an order in which none comes before what dominates it, or equals it and is newer."""
     n, d = points.shape
     kept, size = np.empty(n, np.int64), 0
@@ -40,7 +40,7 @@ def _skyband(points: Floats, k: int, time: Ints, number: Ints) -> Ints:
                     below = False
                     break
                 strict |= value < points[i, j]
-            if below and (strict or newer(time[other], number[other], time[i], number[i])):
+            if below and (strict or newer(position[other], arrival[other], position[i], arrival[i])):
                 before += 1
                 if before == k:
                     break

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.kernels.common.jit import inner, outer
 from skyband.kernels.dominating.decide import CANDIDATES, SAMPLES, STEADY, TIES, K, decide, exact_score
 from skyband.kernels.dominating.events import (
     ADA,
@@ -64,7 +65,6 @@ from skyband.kernels.dominating.space import (
 )
 from skyband.kernels.dominating.sums import upward
 from skyband.kernels.dominating.tell import FLOOR, HIGH, Told, nothing, tell
-from skyband.kernels.jit import inner, outer
 
 Ints = NDArray[np.int64]
 
@@ -83,7 +83,7 @@ def event_steps(
             ledger, samples = _go(space, ledger, samples, events, work)
         fresh, count = np.empty(high - low, np.int64), 0
         for i in range(low, high):
-            if rows.time[i] > steps[FLOOR, s]:
+            if rows.position[i] > steps[FLOOR, s]:
                 fresh[count], samples = _come(space, ledger, samples, events, rows, i, work)
                 count += 1
         low = high
@@ -122,9 +122,9 @@ def _come(
     space: Space, ledger: Ledger, samples: Ledger, events: Events, rows: Points, i: int, work: Ints
 ) -> tuple[int, Ledger]:
     """Line 1 of Figure 5, the counters of section 5.1, and AHBA's sample."""
-    slot = insert(space, rows.x[i], rows.time[i], rows.number[i])
+    slot = insert(space, rows.x[i], rows.position[i], rows.arrival[i])
     account(ledger, rows.x[i], 1, work)
-    if chosen(rows.number[i], events.meta[RATE]):
+    if chosen(rows.arrival[i], events.meta[RATE]):
         samples = add(samples, space, slot, 0)
     events.meta[ARRIVED] += 1
     if events.meta[MODE] >= ADA:

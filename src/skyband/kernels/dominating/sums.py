@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.kernels.common.jit import inner
 from skyband.kernels.dominating.space import SHAPE, STRIDE, Space
-from skyband.kernels.jit import inner
 
 Ints = NDArray[np.int64]
 

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.kernels.common.jit import inner
+from skyband.kernels.common.order import better
 from skyband.kernels.dominating.ledger import (
     GONE,
     LISTED,
@@ -20,8 +22,6 @@ from skyband.kernels.dominating.ledger import (
     wider,
 )
 from skyband.kernels.dominating.space import Points
-from skyband.kernels.jit import inner
-from skyband.kernels.order import better
 
 Ints = NDArray[np.int64]
 
@@ -49,12 +49,12 @@ def all_told(parts: list[Told]) -> Told:
 
 
 @inner
-def _note(told: Told, trigger: int, at: int, op: int, number: int, score: int) -> Told:
+def _note(told: Told, trigger: int, at: int, op: int, arrival: int, score: int) -> Told:
     i = told.used[0]
     if i == told.rows.shape[1]:
         told = Told(wider(told.rows, 2 * i), told.used)
     rows = told.rows
-    rows[0, i], rows[1, i], rows[2, i], rows[3, i], rows[4, i] = trigger, at, op, number, score
+    rows[0, i], rows[1, i], rows[2, i], rows[3, i], rows[4, i] = trigger, at, op, arrival, score
     told.used[0] = i + 1
     return told
 
@@ -70,7 +70,7 @@ def tell(told: Told, ledger: Ledger, rows: Points, steps: Ints, s: int) -> Told:
     if end == NONE:
         return told
     if end == ARRIVAL:
-        return _tell_changes(told, ledger, trigger, rows.time[steps[HIGH, s] - 1])
+        return _tell_changes(told, ledger, trigger, rows.position[steps[HIGH, s] - 1])
     for r in range(ledger.meta[TOP]):
         i = ledger.data[RANK, r]
         told = _note(told, trigger, end, 0, ledger.data[WHO, i], ledger.data[SCORE, i])

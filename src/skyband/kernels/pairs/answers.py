@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.jit import inner, outer
+from skyband.kernels.common.jit import inner, outer
+from skyband.kernels.common.staircase import LATEST
 from skyband.kernels.pairs.band import Pair, Pairs, copy, pair_at, precedes
-from skyband.kernels.staircase import LATEST
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -19,7 +19,7 @@ class Answers(NamedTuple):
     """A list for each query q, best first: ``size[q]`` pairs from ``base[q]`` on, with room up to ``base[q + 1]``."""
 
     score: Floats
-    time: Ints
+    position: Ints
     older: Ints
     late: Ints
     newer: Ints
@@ -75,7 +75,7 @@ def reach(pairs: Pairs, size: int, k: int, ties: bool, start: int) -> tuple[int,
     """How far down a ranked list the k best pairs reach that are not before ``start``, and how many there are."""
     held, end, kth = 0, 0, 0.0
     while end < size and (held < k or (ties and pairs.score[end] == kth)):
-        if pairs.time[end] >= start:
+        if pairs.position[end] >= start:
             held += 1
             kth = pairs.score[end]
         end += 1
@@ -89,7 +89,7 @@ def renew(answers: Answers, log: Log, queries: Queries, pairs: Pairs, size: int,
 
     ``moment``: the newest position, and the position and number of the object that came.
     """
-    lists = Pairs(answers.score, answers.time, answers.older, answers.late, answers.newer)
+    lists = Pairs(answers.score, answers.position, answers.older, answers.late, answers.newer)
     for q in range(queries.k.size):
         start, k = moment[0] - queries.extent[q] + 1, queries.k[q]
         base, before = answers.base[q], answers.size[q]
@@ -101,9 +101,9 @@ def renew(answers: Answers, log: Log, queries: Queries, pairs: Pairs, size: int,
         _note(log, q, moment, ENTERED, pairs, 0, end, lists, base, base + before, start)
         at, oldest = base, LATEST
         for i in range(end):
-            if pairs.time[i] >= start:
+            if pairs.position[i] >= start:
                 copy(pairs, i, lists, at)
-                oldest = min(oldest, pairs.time[i])
+                oldest = min(oldest, pairs.position[i])
                 at += 1
         answers.size[q], answers.oldest[q] = held, oldest
 

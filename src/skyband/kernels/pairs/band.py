@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.jit import inner
-from skyband.kernels.staircase import EARLIEST, replace_top
+from skyband.kernels.common.jit import inner
+from skyband.kernels.common.staircase import EARLIEST, replace_top
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -25,7 +25,7 @@ class Pairs(NamedTuple):
     """A list of pairs; how many of its entries are in use is counted beside it."""
 
     score: Floats
-    time: Ints  # of the older object
+    position: Ints  # of the older object
     older: Ints  # its number
     late: Ints  # the time of the newer object
     newer: Ints  # twice its number, and one more where it is a and the older object b
@@ -35,7 +35,7 @@ class Stairs(NamedTuple):
     """Staircase points: ``corner`` is the K-th newest age among the pairs down to this rank."""
 
     score: Floats
-    time: Ints
+    position: Ints
     older: Ints
     late: Ints
     newer: Ints
@@ -58,13 +58,13 @@ def precedes(x: Pair, y: Pair) -> bool:
 
 @inner
 def pair_at(pairs: Pairs, i: int) -> Pair:
-    return pairs.score[i], pairs.time[i], pairs.older[i], pairs.late[i], pairs.newer[i]
+    return pairs.score[i], pairs.position[i], pairs.older[i], pairs.late[i], pairs.newer[i]
 
 
 @inner
 def copy(source: Pairs, i: int, target: Pairs, j: int) -> None:
     """Make pair j of one list pair i of another."""
-    target.score[j], target.time[j], target.older[j] = source.score[i], source.time[i], source.older[i]
+    target.score[j], target.position[j], target.older[j] = source.score[i], source.position[i], source.older[i]
     target.late[j], target.newer[j] = source.late[i], source.newer[i]
 
 
@@ -75,7 +75,7 @@ def shielded(stairs: Stairs, step: int, steps: int, of: Pair, strict: bool) -> b
         return step < steps and stairs.score[step] > of[0]
     if strict:
         return False
-    corner = (stairs.score[step], stairs.time[step], stairs.older[step], stairs.late[step], stairs.newer[step])
+    corner = (stairs.score[step], stairs.position[step], stairs.older[step], stairs.late[step], stairs.newer[step])
     return precedes(corner, of)
 
 
@@ -125,20 +125,20 @@ def climb(pairs: Pairs, size: int, stairs: Stairs, K: int, floor: int, strict: b
     kept = steps = 0
     last = np.nan
     for i in range(size):
-        time = pairs.time[i]
-        if time < floor:
+        position = pairs.position[i]
+        if position < floor:
             continue
         if not strict or pairs.score[i] != last:
             bar = heap[0]
-        if time <= bar:
+        if position <= bar:
             continue
         last = pairs.score[i]
         if kept < i:
             copy(pairs, i, pairs, kept)
-        if time > heap[0]:
-            replace_top(heap, time)
+        if position > heap[0]:
+            replace_top(heap, position)
             if heap[0] > EARLIEST and (steps == 0 or heap[0] > stairs.corner[steps - 1]):
-                stairs.score[steps], stairs.time[steps], stairs.older[steps] = last, time, pairs.older[i]
+                stairs.score[steps], stairs.position[steps], stairs.older[steps] = last, position, pairs.older[i]
                 stairs.late[steps], stairs.newer[steps] = pairs.late[i], pairs.newer[i]
                 stairs.corner[steps] = heap[0]
                 steps += 1

@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.jit import inner, outer
+from skyband.kernels.common.jit import inner, outer
 from skyband.kernels.pairs.answers import Answers, Log, Queries, renew
 from skyband.kernels.pairs.band import Pairs, Stairs, copy, merge, pair_at, precedes, sort
 from skyband.kernels.pairs.program import Program
 from skyband.kernels.pairs.scan import Bar, Newcomer, Scratch, scan
-from skyband.kernels.pairs.scase import step_on
+from skyband.kernels.pairs.skyband import step_on
 from skyband.kernels.pairs.window import FLOOR, NEWEST, SIZE, START, STOP, Objects, Window, enter, place_of
 
 Ints = NDArray[np.int64]
@@ -32,12 +32,12 @@ def not_below(found: Pairs, size: int, K: int, among: int) -> int:
 
 
 @inner
-def list_best(scratch: Scratch, number: int, queries: Queries, moves: bool, listed: Pairs, size: int) -> int:
+def list_best(scratch: Scratch, arrival: int, queries: Queries, moves: bool, listed: Pairs, size: int) -> int:
     """Add the K best of the pairs found, with objects that came before, to a list of lists; returns its size."""
     K, strict = queries.K, queries.strict
     found, count = scratch.found, 0
     for j in range(scratch.done[0]):
-        if owner(found, j, moves) == number and found.older[j] != found.newer[j] >> 1:  # not with itself
+        if owner(found, j, moves) == arrival and found.older[j] != found.newer[j] >> 1:  # not with itself
             copy(found, j, found, count)
             count += 1
     if count > 16 * K:  # a few of them tell that most are not among the best
@@ -58,9 +58,9 @@ def without(band: Pairs, size: int, lists: Ints, moves: bool) -> int:
     """Drop the lists of some objects, whose numbers ascend, from S."""
     kept = 0
     for j in range(size):
-        number = owner(band, j, moves)
-        at = np.searchsorted(lists, number)
-        if at == lists.size or lists[at] != number:
+        arrival = owner(band, j, moves)
+        at = np.searchsorted(lists, arrival)
+        if at == lists.size or lists[at] != arrival:
             copy(band, j, band, kept)
             kept += 1
     return kept
@@ -77,12 +77,12 @@ def drop_expired(band: Pairs, size: int, floor: int, moves: bool) -> tuple[int, 
     """Drop the pairs that have expired; returns how many are left, and whose lists the others were in."""
     expired = kept = 0
     for j in range(size):
-        expired += band.time[j] < floor
+        expired += band.position[j] < floor
     lists = np.empty(expired, np.int64)
     if expired == 0:
         return size, lists
     for j in range(size):
-        if band.time[j] >= floor:
+        if band.position[j] >= floor:
             copy(band, j, band, kept)
             kept += 1
         else:
@@ -101,12 +101,14 @@ def relist(window: Window, band: Pairs, queries: Queries, program: Program, kind
     objects = meta[STOP] - meta[START] + 1
     listed, size = room_for((short.size + 1) * (objects if queries.strict else min(queries.K, objects))), 0
     for at in range(meta[START], meta[STOP] if short.size > 0 else meta[START]):
-        number = window.number[at]
-        place = np.searchsorted(short, number)
-        if place < short.size and short[place] == number:
-            again = Newcomer(window.time[at], number, window.values[:, at].copy(), window.colours[:, at].copy(), at)
+        arrival = window.arrival[at]
+        place = np.searchsorted(short, arrival)
+        if place < short.size and short[place] == arrival:
+            again = Newcomer(
+                window.position[at], arrival, window.values[:, at].copy(), window.colours[:, at].copy(), at
+            )
             scan(window, program, kinds, again, bar, scratch)
-            size = list_best(scratch, number, queries, moves, listed, size)
+            size = list_best(scratch, arrival, queries, moves, listed, size)
     return listed, size
 
 
@@ -134,23 +136,23 @@ def arrive_naive(
     window: Window, band: Pairs, stairs: Stairs, answers: Answers, log: Log, queries: Queries, program: Program,
     kinds: Ints, objects: Objects, first: int, moves: bool, scratch: Scratch,
 ) -> int:  # fmt: skip
-    """As :func:`skyband.kernels.pairs.scase.arrive`; there must be room in S for all lists.
+    """As :func:`skyband.kernels.pairs.skyband.arrive`; there must be room in S for all lists.
 
     Where no answers are kept, S is not ranked.
     """
     meta, bar = window.meta, Bar(stairs, 0, queries.strict)
     most = log.score.size - 2 * answers.score.size
-    for i in range(first, objects.time.size):
+    for i in range(first, objects.position.size):
         if log.used[0] > most:
             return i
-        time = objects.time[i]
-        if not step_on(window, queries, time, moves):
+        position = objects.position[i]
+        if not step_on(window, queries, position, moves):
             continue
         listed, size = relist(window, band, queries, program, kinds, bar, moves, scratch)
-        new = Newcomer(time, objects.number[i], objects.values[i], objects.colours[i], place_of(window, time))
+        new = Newcomer(position, objects.arrival[i], objects.values[i], objects.colours[i], place_of(window, position))
         scan(window, program, kinds, new, bar, scratch)
         enter(window, new.at, objects, i)
-        size = list_best(scratch, new.number, queries, moves, listed, size)
+        size = list_best(scratch, new.arrival, queries, moves, listed, size)
         if queries.k.size == 0:
             for j in range(size):
                 copy(listed, j, band, meta[SIZE] + j)
@@ -160,5 +162,5 @@ def arrive_naive(
         merge(band, meta[SIZE], listed, size)
         meta[SIZE] += size
         best = band.score[0] if meta[SIZE] > 0 else np.nan  # lists that were filled up may bring any pair
-        renew(answers, log, queries, band, meta[SIZE], (meta[NEWEST], time, new.number), best)
-    return int(objects.time.size)
+        renew(answers, log, queries, band, meta[SIZE], (meta[NEWEST], position, new.arrival), best)
+    return int(objects.position.size)

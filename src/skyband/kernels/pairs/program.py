@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.jit import inner
+from skyband.kernels.common.jit import inner
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

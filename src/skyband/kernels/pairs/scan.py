@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.jit import inner, outer
+from skyband.kernels.common.jit import inner, outer
 from skyband.kernels.pairs.band import Pairs, Stairs, shielded
 from skyband.kernels.pairs.program import BLOCK, Program, evaluate
 from skyband.kernels.pairs.window import START, STOP, Window
@@ -38,8 +38,8 @@ class Scratch(NamedTuple):
 class Newcomer(NamedTuple):
     """An object that is about to take its place in the window."""
 
-    time: int
-    number: int
+    position: int
+    arrival: int
     values: Floats
     colours: Ints
     at: int  # its place
@@ -57,7 +57,7 @@ class Bar(NamedTuple):
 def scan(window: Window, program: Program, kinds: Ints, new: Newcomer, bar: Bar, scratch: Scratch) -> None:
     """Find the pairs of a newcomer that the staircase does not dominate, youngest first."""
     # What a block needs is taken out of the tuples once: to hand those over costs more than to evaluate a block.
-    time, values, start, stop = window.time, window.values, window.meta[START], window.meta[STOP]
+    position, values, start, stop = window.position, window.values, window.meta[START], window.meta[STOP]
     register, swapped, place, packed = scratch.register, scratch.swapped, scratch.place, False
     corner, height = bar.stairs.corner, bar.stairs.score
     steps = step = bar.steps
@@ -82,7 +82,7 @@ def scan(window: Window, program: Program, kinds: Ints, new: Newcomer, bar: Bar,
             else:
                 evaluate(program, values, at, at + n, new.values, first, register, swapped)
             scratch.done[1] += n
-            youngest = new.time if first else time[place[0] if packed else at + n - 1]
+            youngest = new.position if first else position[place[0] if packed else at + n - 1]
             while step > 0 and corner[step - 1] >= youngest:
                 step -= 1
             if passing(register[0, :n], height[step] if step < steps else -np.inf) > 0:
@@ -154,7 +154,7 @@ def offer(window: Window, kinds: Ints, new: Newcomer, bar: Bar, scratch: Scratch
     The block begins ``at`` a place, or is gathered (-1). Its objects may not fit the newcomer. ``step`` is that of its
     youngest pair.
     """
-    score, time, stairs, found = scratch.register[0], window.time, bar.stairs, scratch.found
+    score, position, stairs, found = scratch.register[0], window.position, bar.stairs, scratch.found
     least = stairs.score[step] if step < bar.steps else -np.inf
     for j in range(n):
         i = j if at < 0 else n - 1 - j
@@ -164,14 +164,14 @@ def offer(window: Window, kinds: Ints, new: Newcomer, bar: Bar, scratch: Scratch
         if kinds.size > 0 and not fits(window.colours, kinds, new.colours, other):
             continue
         if other >= new.at:
-            of = (score[i], new.time, new.number, time[other], 2 * window.number[other] + scratch.swapped[i])
+            of = (score[i], new.position, new.arrival, position[other], 2 * window.arrival[other] + scratch.swapped[i])
         else:
-            of = (score[i], time[other], window.number[other], new.time, 2 * new.number + scratch.swapped[i])
+            of = (score[i], position[other], window.arrival[other], new.position, 2 * new.arrival + scratch.swapped[i])
         while step > 0 and stairs.corner[step - 1] >= of[1]:
             step -= 1
         if step == bar.steps or not shielded(stairs, step, bar.steps, of, bar.strict):
             m = scratch.done[0]
-            found.score[m], found.time[m], found.older[m], found.late[m], found.newer[m] = of
+            found.score[m], found.position[m], found.older[m], found.late[m], found.newer[m] = of
             scratch.done[0] = m + 1
     return step
 
@@ -213,7 +213,7 @@ def scan_scored(window: Window, new: Newcomer, bar: Bar, scratch: Scratch, score
         low = max(new.at if high > new.at else start, high - size)
         scratch.register[0, : high - low] = score[low - start : high - start]
         scratch.swapped[: high - low] = swapped[low - start : high - start]
-        youngest = min(new.time, window.time[high - 1])
+        youngest = min(new.position, window.position[high - 1])
         while step > 0 and bar.stairs.corner[step - 1] >= youngest:
             step -= 1
         step = offer(window, fitting, new, bar, scratch, low, high - low, step)

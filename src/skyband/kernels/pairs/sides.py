@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.jit import inner, outer
+from skyband.kernels.common.jit import inner, outer
 from skyband.kernels.pairs.program import BLOCK, Program, evaluate
 from skyband.kernels.pairs.scan import FIRST_BLOCK, Bar, Newcomer, Scratch, offer, passing
 from skyband.kernels.pairs.window import START, STOP, Window
@@ -66,7 +66,7 @@ def scan_sides(window: Window, program: Program, kinds: Ints, new: Newcomer, bar
         n = min(size, end - at)
         evaluate(program, values, at, at + n, new.values, False, register, swapped)
         scratch.done[1] += n
-        youngest = window.time[place[at]]
+        youngest = window.position[place[at]]
         while step > 0 and corner[step - 1] >= youngest:
             step -= 1
         if passing(register[0, :n], height[step] if step < bar.steps else -np.inf) > 0:

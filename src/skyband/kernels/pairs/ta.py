@@ -1,16 +1,16 @@
-"""TA for pairs (pairs, Algorithm 5), object by object. See :mod:`skyband.pairs.ta`."""
+"""TA for pairs (pairs, Algorithm 5), object by object. See :mod:`skyband.algorithms.pairs.ta`."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.jit import inner, outer
+from skyband.kernels.common.jit import inner, outer
 from skyband.kernels.pairs.answers import Answers, Log, Queries, renew
 from skyband.kernels.pairs.band import Pairs, Stairs, copy, shielded, sort
 from skyband.kernels.pairs.program import BLOCK, Program, evaluate, run
 from skyband.kernels.pairs.scan import FIRST_BLOCK, Bar, Newcomer, Scratch, gather, offer, passing, scan
-from skyband.kernels.pairs.scase import settle, step_on
+from skyband.kernels.pairs.skyband import settle, step_on
 from skyband.kernels.pairs.window import NEWEST, SIZE, START, STEPS, STOP, Objects, Window, enter, place_of
 
 Ints = NDArray[np.int64]
@@ -120,11 +120,17 @@ def take_gathered(window: Window, new: Newcomer, bar: Bar, scratch: Scratch, m: 
         if score[i] != score[i]:
             continue
         other = place[i]
-        of = (score[i], window.time[other], window.number[other], new.time, 2 * new.number + scratch.swapped[i])
+        of = (
+            score[i],
+            window.position[other],
+            window.arrival[other],
+            new.position,
+            2 * new.arrival + scratch.swapped[i],
+        )
         step = np.searchsorted(corner[: bar.steps], of[1])
         if not shielded(bar.stairs, step, bar.steps, of, bar.strict):
             count = scratch.done[0]
-            found.score[count], found.time[count], found.older[count], found.late[count], found.newer[count] = of
+            found.score[count], found.position[count], found.older[count], found.late[count], found.newer[count] = of
             scratch.done[0] = count + 1
 
 
@@ -132,7 +138,7 @@ def take_gathered(window: Window, new: Newcomer, bar: Bar, scratch: Scratch, m: 
 def search(window: Window, program: Program, bound: Program, kinds: Ints, lists: Lists, new: Newcomer, bar: Bar,
            scratch: Scratch, front: Front) -> None:  # fmt: skip
     """Algorithm 5, lines 2–10, for a newcomer that is newer than all others: by age in blocks, and by local scores."""
-    time, values, low, at = window.time, window.values, window.meta[START], new.at
+    position, values, low, at = window.position, window.values, window.meta[START], new.at
     register, swapped, place = scratch.register, scratch.swapped, scratch.place
     corner, height = bar.stairs.corner, bar.stairs.score
     steps = step = bar.steps
@@ -143,7 +149,7 @@ def search(window: Window, program: Program, bound: Program, kinds: Ints, lists:
         high, at = at, max(low, at - size)
         evaluate(program, values, at, high, new.values, False, register, swapped)
         scratch.done[1] += high - at
-        while step > 0 and corner[step - 1] >= time[high - 1]:
+        while step > 0 and corner[step - 1] >= position[high - 1]:
             step -= 1
         if passing(register[0, : high - at], height[step] if step < steps else -np.inf) > 0:
             step = offer(window, kinds, new, bar, scratch, at, high - at, step)
@@ -153,7 +159,7 @@ def search(window: Window, program: Program, bound: Program, kinds: Ints, lists:
         if not opened:
             open_lists(lists, new, front)
             opened = True
-        while step > 0 and corner[step - 1] >= time[at - 1]:
+        while step > 0 and corner[step - 1] >= position[at - 1]:
             step -= 1
         # The dummy pair: as young as any that is unseen, and as good.
         if not left_over(lists, new, front):
@@ -190,17 +196,17 @@ def arrive_ta(
     window: Window, band: Pairs, stairs: Stairs, answers: Answers, log: Log, queries: Queries, program: Program,
     bound: Program, lists: Lists, objects: Objects, first: int, moves: bool, scratch: Scratch, front: Front,
 ) -> int:  # fmt: skip
-    """As :func:`skyband.kernels.pairs.scase.arrive`, without colours; also stops when lists are to be built."""
+    """As :func:`skyband.kernels.pairs.skyband.arrive`, without colours; also stops when lists are to be built."""
     meta = window.meta
     most = log.score.size - 2 * answers.score.size
     nothing = np.empty(0, np.int64)
-    for i in range(first, objects.time.size):
+    for i in range(first, objects.position.size):
         if log.used[0] > most or overdue(lists.meta, meta[STOP] - meta[START]):
             return i
-        time = objects.time[i]
-        if not step_on(window, queries, time, moves):
+        position = objects.position[i]
+        if not step_on(window, queries, position, moves):
             continue
-        new = Newcomer(time, objects.number[i], objects.values[i], objects.colours[i], place_of(window, time))
+        new = Newcomer(position, objects.arrival[i], objects.values[i], objects.colours[i], place_of(window, position))
         bar = Bar(stairs, meta[STEPS], queries.strict)
         if new.at < meta[STOP]:  # late: places move, and the lists with them
             lists.meta[LENGTH] = 0
@@ -215,5 +221,5 @@ def arrive_ta(
         enter(window, new.at, objects, i)
         lists.meta[SINCE] += 1
         best = settle(window, band, stairs, queries, scratch)
-        renew(answers, log, queries, band, meta[SIZE], (meta[NEWEST], time, new.number), best)
-    return int(objects.time.size)
+        renew(answers, log, queries, band, meta[SIZE], (meta[NEWEST], position, new.arrival), best)
+    return int(objects.position.size)

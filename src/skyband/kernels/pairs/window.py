@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.jit import inner, outer
+from skyband.kernels.common.jit import inner, outer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -28,8 +28,8 @@ class Window(NamedTuple):
     its newest object; what lies before the window counts as nothing.
     """
 
-    time: Ints
-    number: Ints
+    position: Ints
+    arrival: Ints
     values: Floats
     colours: Ints
     link: Ints
@@ -40,18 +40,18 @@ class Window(NamedTuple):
 class Objects(NamedTuple):
     """A batch of objects as rows."""
 
-    time: Ints
-    number: Ints
+    position: Ints
+    arrival: Ints
     values: Floats
     colours: Ints
 
 
 @inner
-def find(time: Ints, low: int, high: int, of: int) -> int:
+def find(position: Ints, low: int, high: int, of: int) -> int:
     """The first position in ``[low, high)`` of ascending times that is after ``of``."""
     while low < high:
         middle = (low + high) // 2
-        if time[middle] <= of:
+        if position[middle] <= of:
             low = middle + 1
         else:
             high = middle
@@ -59,19 +59,19 @@ def find(time: Ints, low: int, high: int, of: int) -> int:
 
 
 @outer
-def place_of(window: Window, time: int) -> int:
+def place_of(window: Window, position: int) -> int:
     """Where an object of this time goes: behind all that are not newer."""
     start, stop = window.meta[START], window.meta[STOP]
-    if start == stop or window.time[stop - 1] <= time:
+    if start == stop or window.position[stop - 1] <= position:
         return int(stop)
-    return find(window.time, start, stop, time)
+    return find(window.position, start, stop, position)
 
 
 @outer
 def expire(window: Window) -> None:
     """Objects before the floor leave."""
     meta = window.meta
-    while meta[START] < meta[STOP] and window.time[meta[START]] < meta[FLOOR]:
+    while meta[START] < meta[STOP] and window.position[meta[START]] < meta[FLOOR]:
         meta[START] += 1
 
 
@@ -82,7 +82,7 @@ def enter(window: Window, at: int, objects: Objects, i: int) -> None:
     stop = meta[STOP]
     if at < stop:
         _part(window, at, stop)
-    window.time[at], window.number[at] = objects.time[i], objects.number[i]
+    window.position[at], window.arrival[at] = objects.position[i], objects.arrival[i]
     window.values[:, at] = objects.values[i]
     window.colours[:, at] = objects.colours[i]
     meta[STOP] = stop + 1
@@ -109,8 +109,8 @@ def _move_on(column: NDArray[Any], at: int, stop: int) -> None:
 @inner
 def _part(window: Window, at: int, stop: int) -> None:
     """Make room at a place: what is behind it moves on by one."""
-    _move_on(window.time, at, stop)
-    _move_on(window.number, at, stop)
+    _move_on(window.position, at, stop)
+    _move_on(window.arrival, at, stop)
     for column in window.values:
         _move_on(column, at, stop)
     if window.colours.shape[0] > 0:

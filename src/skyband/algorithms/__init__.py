@@ -1,0 +1,1 @@
+"""The algorithms: one contract, one file each, named as in their papers."""

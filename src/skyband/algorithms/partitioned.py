@@ -1,0 +1,217 @@
+"""The base of the algorithms that keep one state for each partition by itself."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skyband.algorithms.contract import (
+    FOREVER,
+    NO_CHANGES,
+    NO_RANKINGS,
+    NOTHING,
+    Algorithm,
+    Changes,
+    Emission,
+    Floats,
+    Ints,
+    Rankings,
+    Rows,
+)
+from skyband.order import ranking
+from skyband.query import Query
+
+_WIDE = ("values", "tags")  # two-dimensional: saved row by row
+_COLUMNS = Rows._fields[:4]
+S = TypeVar("S", bound=tuple[Any, ...])
+
+
+class PerKey(Algorithm, Generic[S]):
+    """An algorithm that keeps a state (a NamedTuple of arrays) for each partition by itself.
+
+    A subclass says how one partition advances; the rows it is handed are of that partition only. For windows that
+    move with every arrival they come in arrival order, perhaps out of event-time order. For hopping windows they come
+    in event-time order and only when the frontier has passed their pane: the rows ahead of it wait here.
+    """
+
+    state_type: ClassVar[type[Any]]  # the NamedTuple
+
+    def __init__(self, *queries: Query, **options: float) -> None:
+        super().__init__(*queries, **options)
+        self.states: dict[int, S] = {}
+        self.waiting: dict[int, Rows] = {}
+        self.newest = -FOREVER  # event time, over all partitions: hopping windows are the same for all of them
+
+    @abstractmethod
+    def fresh(self) -> S:
+        """The state of a partition of which nothing has been seen."""
+
+    @abstractmethod
+    def advance(self, state: S, rows: Rows, frontier: int) -> tuple[S, tuple[Emission, ...]]:
+        """The next state, and what happened. Hopping windows with ``end <= frontier`` are to be closed."""
+
+    @abstractmethod
+    def snapshot(self, state: S, waiting: Rows, query: Query, k: int, last: int | None) -> tuple[int, Ints, Floats]:
+        """Where the present window of ``query`` ends, and its k best: arrival numbers and scores, best first.
+
+        The present window of a partition is, for hopping windows, the first one that holds ``self.newest`` (time), or
+        the partition's newest object (count).
+        """
+
+    @abstractmethod
+    def arrivals(self, state: S) -> Ints:
+        """The arrival numbers of the objects in a state, in any order."""
+
+    @abstractmethod
+    def verify(self, state: S) -> None:
+        """Assert the invariants of one state."""
+
+    def idle(self, state: S) -> bool:
+        """Whether the state holds nothing that a later row could need, so that the partition may be forgotten."""
+        return self.window.time and self.arrivals(state).size == 0
+
+    def update(self, rows: Rows, frontier: int) -> tuple[Emission, ...]:
+        hopping = self.window.hopping
+        emitted: list[tuple[Emission, ...]] = []
+        touched = dict(_by_key(rows)) if rows.score.size else {}
+        self.newest = max(self.newest, int(rows.position.max(initial=-FOREVER)))
+        partitions = sorted(self.states.keys() | touched.keys()) if hopping and self.window.time else sorted(touched)
+        for partition in partitions:
+            state = self.states.get(partition)
+            part = touched.get(partition, Rows(np.empty(0)))
+            if hopping:
+                part, bound = self._ripe(partition, part.spelled_out(), frontier)
+            else:
+                bound = frontier
+            state, events = self.advance(self.fresh() if state is None else state, part, bound)
+            self.states[partition] = state
+            if hopping and self.idle(state) and partition not in self.waiting:
+                del self.states[partition]
+            emitted.append(tuple(_keyed(event, partition) for event in events))
+        return self._merged(emitted)
+
+    def finish(self) -> tuple[Emission, ...]:
+        if not self.window.hopping or not self.window.time:
+            return self._merged([])
+        return self.update(Rows(np.empty(0)), FOREVER)
+
+    def look_ahead(self, newest: int) -> None:
+        self.newest = max(self.newest, newest)
+
+    def result(self, query: Query, k: int, last: int | None = None) -> Rankings:
+        blocks = []
+        for partition in sorted(self.states):
+            waiting = self.waiting.get(partition, Rows(np.empty(0)))
+            end, arrival, score = self.snapshot(self.states[partition], waiting, query, k, last)
+            if arrival.size:
+                one = np.array([end]), np.array([partition]), np.array([0]), np.array([0, arrival.size])
+                blocks.append(Rankings(*one, arrival, score))
+        return join_rankings(blocks)
+
+    def held(self, since: int = 0) -> Ints:
+        parts = [self.arrivals(state) for state in self.states.values()]
+        parts += [rows.arrival for rows in self.waiting.values()]
+        return np.unique(np.concatenate([part[part >= since] for part in parts])) if parts else NOTHING
+
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        yield "newest", np.array([self.newest])
+        for partition in sorted(self.states):
+            for name, array in zip(self.state_type._fields, self.states[partition], strict=True):
+                yield f"{partition}.{name}", array
+        for partition in sorted(self.waiting):
+            for name in (*_COLUMNS, *_WIDE):
+                yield f"{partition}.waiting.{name}", getattr(self.waiting[partition], name).ravel()
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self.newest = int(arrays["newest"][0])
+        self.states, self.waiting = {}, {}
+        parts: dict[int, dict[str, NDArray[Any]]] = {}
+        for name, array in arrays.items():
+            partition, _, field = name.partition(".")
+            if field:
+                parts.setdefault(int(partition), {})[field] = array
+        for code, part in parts.items():
+            self.states[code] = self.state_type(*(part[field] for field in self.state_type._fields))
+            if f"waiting.{_COLUMNS[0]}" in part:
+                score, position, partitions, arrival = (part[f"waiting.{field}"] for field in _COLUMNS)
+                values, tags = (part[f"waiting.{field}"].reshape(score.size, -1) for field in _WIDE)
+                self.waiting[code] = Rows(score, position, partitions, arrival, 0, 0, values, tags)
+
+    def partitions(self) -> Ints:
+        return np.array(sorted(self.states), np.int64)
+
+    def rekey(self, code: Ints) -> None:
+        self.states = {int(code[partition]): state for partition, state in self.states.items()}
+        self.waiting = {
+            int(code[partition]): rows._replace(partition=code[rows.partition])
+            for partition, rows in self.waiting.items()
+        }
+
+    def check(self) -> None:
+        for state in self.states.values():
+            self.verify(state)
+
+    def _ripe(self, partition: int, rows: Rows, frontier: int) -> tuple[Rows, int]:
+        """Splits what has come into rows whose pane is closed, in event-time order, and rows that wait."""
+        if partition in self.waiting:
+            rows = self.waiting.pop(partition).join(rows)
+        if not self.window.time:
+            frontier = int(rows.position[-1]) + 1 if rows.score.size else 0
+            return rows, frontier
+        order = np.lexsort((rows.arrival, rows.position))
+        bound = min(frontier, FOREVER) // self.window.pane * self.window.pane
+        cut = int(np.searchsorted(rows.position[order], bound))
+        if cut < order.size:
+            self.waiting[partition] = rows.take(order[cut:])
+        return rows.take(order[:cut]), frontier
+
+    def _merged(self, emitted: list[tuple[Emission, ...]]) -> tuple[Emission, ...]:
+        if not emitted:
+            return tuple(NO_RANKINGS if self.window.hopping else NO_CHANGES for _ in self.queries)
+        if len(emitted) == 1:
+            return emitted[0]
+        join = join_rankings if self.window.hopping else _join_changes
+        return tuple(join(list(events)) for events in zip(*emitted, strict=True))
+
+
+def _by_key(rows: Rows) -> Iterator[tuple[int, Rows]]:
+    """The rows of each partition, in arrival order."""
+    if not rows.partition.size:
+        yield 0, rows
+        return
+    rows = rows.spelled_out()
+    order = np.argsort(rows.partition, kind="stable")
+    partitions = rows.partition[order]
+    cuts = np.flatnonzero(np.diff(partitions)) + 1
+    for indices in np.split(order, cuts):
+        yield int(rows.partition[indices[0]]), rows.take(indices)
+
+
+def _keyed(event: Emission, partition: int) -> Emission:
+    count = event.end.size if isinstance(event, Rankings) else event.at.size
+    return event._replace(partition=np.full(count, partition))
+
+
+def join_rankings(parts: list[Rankings]) -> Rankings:
+    """Blocks after blocks."""
+    if not parts:
+        return NO_RANKINGS
+    shift = np.cumsum([0] + [part.arrival.size for part in parts])
+    offset = np.concatenate([part.offset[:-1] + by for part, by in zip(parts, shift, strict=False)] + [shift[-1:]])
+    joined = Rankings._make(np.concatenate(column) for column in zip(*parts, strict=True))
+    return joined._replace(offset=offset)
+
+
+def _join_changes(parts: list[Changes]) -> Changes:
+    joined = Changes._make(np.concatenate(column) for column in zip(*parts, strict=True))
+    return joined.take(np.argsort(joined.trigger, kind="stable"))
+
+
+def best(rows: Rows, k: int, ties: bool) -> tuple[Ints, Floats]:
+    """The k best of some rows (all that tie with the k-th if ``ties``): arrival numbers and scores, best first."""
+    order = ranking(rows.score, rows.position, rows.arrival)
+    if ties and order.size > k:
+        k = int(np.count_nonzero(rows.score >= rows.score[order[k - 1]]))
+    return rows.arrival[order[:k]], rows.score[order[:k]]

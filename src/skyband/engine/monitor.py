@@ -1,0 +1,230 @@
+"""Monitor: put a query, or several, to a stream of batches in this process."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from skyband.engine import planner as plan
+from skyband.engine.columns import Batch, Columns, Types, as_table, given_types
+from skyband.engine.losses import Losses
+from skyband.engine.pipeline import Pipeline
+from skyband.errors import DataWarning, QueryError, StateError
+from skyband.query import Query, from_spec, lowered, names_of
+from skyband.query.windows import Duration, Length, duration, whole
+from skyband.storage import codec as state
+from skyband.storage.tables import table_from_bytes, table_to_bytes
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What a monitor has seen and what it holds.
+
+    Attributes:
+        seen: rows pushed.
+        late: rows left out because they came too late.
+        invalid: rows left out because their score or event time is NULL or NaN.
+        candidates: objects held.
+        bytes: bytes held: the algorithm's arrays, the columns of the objects held, the partitions.
+    """
+
+    seen: int
+    late: int
+    invalid: int
+    candidates: int
+    bytes: int
+
+
+class Monitor:
+    """Answers a continuous query over batches as they come.
+
+    >>> import skyband as sb
+    >>> m = sb.Monitor(sb.TopK(k=2, order_by="price DESC", window=sb.last(4, every=2)))
+    >>> m.push({"id": [1, 2, 3, 4], "price": [5.0, 9.0, 7.0, 1.0]}).select(["window_end", "rank", "id"]).to_pydict()
+    {'window_end': [2, 2, 4, 4], 'rank': [1, 2, 1, 2], 'id': [2, 1, 2, 3]}
+    >>> m.top(k=1, last=2)["id"].to_pylist()
+    [3]
+
+    Args:
+        query: one query, or a list of them; queries that differ only in k, window length and ties share one state.
+        schema: the types of some or all columns (a ``pyarrow.Schema``, or a mapping from names to types such as
+            ``"int64"``), which then never change. The type of any other column is settled by its first value that is
+            not NULL: later integers may be larger ones, or become floats, as long as nothing is lost; any other change
+            of type is refused.
+    """
+
+    def __init__(self, query: Query | Sequence[Query], schema: Types | None = None) -> None:
+        self.several = isinstance(query, list | tuple)
+        self.queries = lowered(query)
+        self.names = names_of(self.queries)
+        self.plans = plan.plans(self.queries)
+        self.pipelines = [Pipeline(p) for p in self.plans]
+        self._columns = Columns(given=given_types(schema))
+        self._losses = Losses(self.queries[0].window.on)
+        self._flushed = False
+
+    def push(self, batch: Batch) -> pa.Table:
+        """Take in a batch; return what was emitted.
+
+        The columns are those of the first batch, in any order; later ones may have more, which are left out. A batch
+        that is refused changes nothing.
+
+        Args:
+            batch: anything with the Arrow PyCapsule interface (a table, record batch or reader of PyArrow, a DataFrame
+                of pandas or polars, a relation of DuckDB, …), or a dict of arrays. A reader is read to its end.
+        """
+        if self._flushed:
+            raise StateError("flush() has ended this stream; build a new Monitor for another one")
+        table, columns = self._columns.fit(as_table(batch))
+        if len(self.pipelines) > 1 or columns is not self._columns:
+            table, columns = self._checked(table, columns)
+        with self._all_or_nothing():
+            answer = self._together([pipeline.push(table) for pipeline in self.pipelines])
+        self._columns = columns
+        for warning in self._losses.found(*self._counts()):
+            warnings.warn(warning, DataWarning, stacklevel=2)
+        return answer
+
+    def flush(self) -> pa.Table:
+        """The stream has ended: close the windows that are still open and return them."""
+        with self._all_or_nothing():
+            self._flushed = True
+            return self._together([pipeline.flush() for pipeline in self.pipelines])
+
+    def top(self, k: int | None = None, last: Length | None = None) -> pa.Table:
+        """The ranking as it stands: of the newest window, or of a shorter one that ends with it.
+
+        Args:
+            k: at most the query's k; its k by default.
+            last: a length up to the window's extent: objects, or a duration.
+        """
+        tables = []
+        for pipeline in self.pipelines:
+            for query in pipeline.queries:
+                length = None if last is None else _length(last, query)
+                tables.append([pipeline.top(query, k, length)])
+        if any(table is None for part in tables for table in part):
+            return pa.table({"rank": pa.array([], pa.int32()), "score": pa.array([], pa.float64())})
+        return self._together(tables)
+
+    @property
+    def stats(self) -> Stats:
+        """Counts of rows seen and left out, and of what is held."""
+        return Stats(
+            *self._counts(),
+            sum(p.algorithm.candidates for p in self.pipelines),
+            sum(p.nbytes for p in self.pipelines),
+        )
+
+    def dumps(self) -> bytes:
+        """The whole state as bytes, for :meth:`loads`."""
+        metas: list[dict[str, Any]] = []
+        arrays: dict[str, NDArray[Any]] = {}
+        for i, pipeline in enumerate(self.pipelines):
+            meta, part = pipeline.save()
+            metas.append(meta)
+            arrays |= {f"{i}.{name}": array for name, array in part.items()}
+        meta = {"several": self.several, "flushed": self._flushed, "pipelines": metas,
+                "queries": [q.spec() for q in self.queries], "open": sorted(self._columns.open)}  # fmt: skip
+        arrays["given"] = table_to_bytes(pa.schema([*self._columns.given.items()]).empty_table())
+        return state.pack(meta, arrays)
+
+    @classmethod
+    def loads(cls, blob: bytes, query: Query | Sequence[Query] | None = None) -> "Monitor":
+        """A monitor that goes on where the one that was dumped stood.
+
+        Args:
+            blob: what :meth:`dumps` returned.
+            query: the query it belongs to. It is in the blob unless ``order_by`` is a Python function; if given, it
+                must be the same one.
+        """
+        meta, arrays = state.unpack(blob)
+        if "pipelines" not in meta or "queries" not in meta:
+            raise StateError("a saved skyband state, but not of a Monitor")
+        if query is None:
+            queries = [from_spec(spec) for spec in meta["queries"]]
+            monitor = cls(queries if meta["several"] else queries[0])
+        else:
+            monitor = cls(query)
+            saved, given = ([state.fingerprint(s) for s in specs]
+                            for specs in (meta["queries"], [q.spec() for q in monitor.queries]))  # fmt: skip
+            if saved != given:
+                raise StateError(f"the state belongs to another query: {meta['queries']}")
+        monitor._flushed = meta["flushed"]
+        for i, (pipeline, part) in enumerate(zip(monitor.pipelines, meta["pipelines"], strict=True)):
+            prefix = f"{i}."
+            pipeline.restore(part, {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)})
+        given = table_from_bytes(arrays["given"]).schema
+        monitor._columns = Columns(monitor.pipelines[0].intake.schema, frozenset(meta["open"]), given_types(given))
+        monitor._losses = Losses(monitor.queries[0].window.on, monitor._counts())
+        return monitor
+
+    def __repr__(self) -> str:
+        asked = list(self.queries) if self.several else self.queries[0]
+        return f"Monitor({asked!r}, seen={self.stats.seen}, candidates={self.stats.candidates})"
+
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Every array of the state by name, for those who want to look or count."""
+        for i, pipeline in enumerate(self.pipelines):
+            for name, array in pipeline.arrays():
+                yield f"{i}.{name}", array
+
+    def check(self) -> None:
+        """Assert every invariant of the structures within; for tests."""
+        for pipeline in self.pipelines:
+            pipeline.algorithm.check()
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Undoes what was begun if it fails: functions of pairs and of streams are called in the midst of it."""
+        before = self.dumps() if any(query.calls_back for query in self.queries) else None
+        try:
+            yield
+        except QueryError:
+            if before is not None:
+                former = Monitor.loads(before, self.queries if self.several else self.queries[0])
+                self.pipelines, self._flushed = former.pipelines, former._flushed
+            raise
+
+    def _checked(self, table: pa.Table, columns: Columns) -> tuple[pa.Table, Columns]:
+        """The batch and the columns, if no query refuses them: a batch that one refuses is taken in by none."""
+        try:
+            for pipeline in self.pipelines:
+                pipeline.check_batch(table)
+        except QueryError:
+            if not columns.open:
+                raise
+            table, columns = columns.untyped(table)  # what has no value yet may be refused for its type only then
+            for pipeline in self.pipelines:
+                pipeline.check_batch(table)
+        return table, columns
+
+    def _counts(self) -> tuple[int, int, int]:
+        """Rows seen, late and invalid."""
+        intakes = [pipeline.intake for pipeline in self.pipelines]
+        return intakes[0].seen, max(intake.late for intake in intakes), max(intake.invalid for intake in intakes)
+
+    def _together(self, tables: list[list[pa.Table]]) -> pa.Table:
+        flat = [table for part in tables for table in part]
+        if not self.several:
+            return flat[0] if flat else pa.table({})
+        named = {}
+        places = [place for plan in self.plans for place in plan.places]
+        for place, table in zip(places, flat, strict=False):
+            name = self.names[place]
+            named[name] = table.add_column(0, "query", pa.array([name] * table.num_rows, pa.string()))
+        return pa.concat_tables([named[name] for name in self.names if name in named], promote_options="default")
+
+
+def _length(last: Length, query: Query) -> int:
+    if query.window.time:
+        if not isinstance(last, Duration):
+            raise QueryError(f'last={last!r} must be a duration such as "5 minutes", as the window is one')
+        return duration(last, "last")
+    if (count := whole(last)) is None:
+        raise QueryError(f"last={last!r} must be a number of objects, as the window is one")
+    return count

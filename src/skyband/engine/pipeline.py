@@ -1,0 +1,259 @@
+"""One algorithm at work on a stream: reads batches, keeps the columns of what is held, writes out what happened."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from skyband.algorithms.contract import Algorithm, Emission, Ints, Rankings
+from skyband.engine.columns import retyped
+from skyband.engine.partitions import Keys
+from skyband.engine.planner import Plan
+from skyband.engine.reader import Intake, Ready
+from skyband.engine.rows import RowStore
+from skyband.engine.writer import Layout, Written, beside
+from skyband.errors import QueryError
+from skyband.query import Query
+from skyband.query.windows import spell, whole
+from skyband.storage.tables import table_from_arrays, table_from_bytes, table_to_arrays, table_to_bytes
+
+
+class Kept(NamedTuple):
+    """All that is kept of the rows themselves, in the types that their columns have."""
+
+    store: RowStore
+    partitions: Keys | None
+    tags: tuple[Keys, ...]
+    held: pa.Table | None
+
+
+class Pipeline:
+    """The way of a stream through one algorithm, for one query or several that share it."""
+
+    def __init__(self, plan: Plan, intake: type[Intake] = Intake) -> None:
+        self.plan = plan
+        self.queries: tuple[Query, ...] = plan.queries
+        self.algorithm: Algorithm = plan.algorithm(*plan.queries, **plan.options)
+        self.intake = intake(plan.queries[0])
+        self.store: RowStore | None = None
+        self.layouts: tuple[Layout, ...] = ()
+        self._arriving: tuple[pa.Table, int] | None = None  # the batch at work, and its first number
+
+    def check_batch(self, table: pa.Table) -> None:
+        """Raises what :meth:`push` would raise, and changes nothing."""
+        if self._knows(table.schema):
+            self.intake.evaluate(table)
+            return
+        trial = Pipeline(self.plan, type(self.intake))
+        trial._begin(table.schema)
+        trial.intake.evaluate(table)
+        if self.store is not None:
+            self._retyped(table.schema)
+
+    def push(self, table: pa.Table) -> list[pa.Table]:
+        """What the batch brought about, a table for each query.
+
+        Its columns are those of the first batch. Where their types are others, they are wider ones
+        (:class:`skyband.engine.columns.Columns`), which the rows that are kept take on too.
+        """
+        if self.store is None:
+            self._begin(table.schema)
+        elif not self._knows(table.schema):
+            kept = self._retyped(table.schema)
+            self._begin(table.schema)
+            self._keep(kept)
+        return self._advance(self.intake.read(table))
+
+    def flush(self) -> list[pa.Table]:
+        """What the end of the stream brings about."""
+        tables = []
+        if (ready := self.intake.finish()) is not None:
+            tables.append(self._advance(ready))
+        events = self.algorithm.finish()
+        if self.store is not None:
+            tables.append(self._written(events, self.store.table.slice(0, 0), self.intake.accepted))
+        return [pa.concat_tables(parts) for parts in zip(*tables, strict=True)] if tables else []
+
+    def top(self, query: Query, k: int | None, last: int | None) -> pa.Table | None:
+        """The ranking of one of the queries as it stands; None before the first batch."""
+        wanted = query.k if k is None else whole(k)
+        if wanted is None or not 1 <= wanted <= query.k:
+            raise QueryError(f"k={k!r} must be a whole number from 1 to {query.k}, the k of the query")
+        if last is not None:
+            self._check_last(query, last)
+        if self.store is None:
+            return None
+        event = self.algorithm.result(query, wanted, last)
+        written = self._sorted(event, np.zeros_like(event.end))
+        rows = self._columns(written.arrival, written.other, self.store.table.slice(0, 0), self.intake.accepted)
+        return self.layouts[self.queries.index(query)].snapshot(written, rows)
+
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        yield from self.algorithm.arrays()
+        yield from self.intake.arrays()
+
+    @property
+    def nbytes(self) -> int:
+        return self.algorithm.nbytes + self.intake.nbytes + (self.store.nbytes if self.store else 0)
+
+    def save(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The state as JSON values and arrays."""
+        intake = self.intake
+        meta = {name: getattr(intake, name) for name in ("seen", "late", "invalid", "newest", "accepted")}
+        arrays = {f"algorithm.{name}": array for name, array in self.algorithm.arrays()}
+        arrays |= {f"intake.{name}": array for name, array in intake.arrays()}
+        if intake.schema is not None and self.store is not None:
+            arrays["schema"] = table_to_bytes(intake.schema.empty_table())
+            arrays["store.number"] = self.store.arrival
+            arrays |= table_to_arrays(self.store.table, "store.table")
+            arrays |= {"partitions": table_to_bytes(intake.partitions.rows)} if intake.partitions is not None else {}
+            arrays |= {f"tags.{i}": table_to_bytes(partitions.rows) for i, partitions in enumerate(intake.tags)}
+            arrays |= table_to_arrays(intake.held, "held") if intake.held is not None else {}
+        return meta, arrays
+
+    def restore(self, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back what :meth:`save` gave."""
+        intake = self.intake
+        for name in ("seen", "late", "invalid", "newest", "accepted"):
+            setattr(intake, name, meta[name])
+        prefix = "algorithm."
+        self.algorithm.restore({n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)})
+        intake.counts, intake.highest = arrays["intake.counts"], arrays["intake.highest"]
+        if "schema" in arrays:
+            self._begin(table_from_bytes(arrays["schema"]).schema)
+            self._keep(
+                Kept(
+                    RowStore(table_from_arrays(arrays, "store.table"), arrays["store.number"]),
+                    Keys(table_from_bytes(arrays["partitions"])) if "partitions" in arrays else None,
+                    tuple(Keys(table_from_bytes(arrays[f"tags.{i}"])) for i in range(len(intake.tags))),
+                    table_from_arrays(arrays, "held") if "held.schema" in arrays else None,
+                )
+            )
+
+    def _advance(self, ready: Ready) -> list[pa.Table]:
+        assert self.store is not None
+        columns = ready.table.select(self.store.table.column_names)
+        self._arriving = columns, ready.rows.first_arrival
+        events = self.algorithm.update(ready.rows, ready.frontier)
+        self._arriving = None
+        tables = self._written(events, columns, ready.rows.first_arrival)
+        self.store.keep(self.algorithm.held(ready.rows.first_arrival), columns, ready.rows.first_arrival)
+        if self.store.arrival.size > 2 * self.algorithm.candidates + 16:
+            self.store.drop_all_but(self.algorithm.held())
+        self._forget_partitions()
+        self._forget_tags()
+        return tables
+
+    def _begin(self, schema: pa.Schema) -> None:
+        """The first batch tells which columns there are, and so what is written and what must be kept."""
+        empty = self.intake.fit(schema)
+        self.layouts = self._lay_out(empty.schema)
+        needed = {name for layout in self.layouts for name in layout.columns}
+        if self.queries[0].family == "pairs":  # a score that is not compiled is that of columns
+            needed |= {*self.intake.measure.needs(empty.column_names)}
+        names = [name for name in empty.column_names if name in needed]
+        self.store = RowStore(empty.select(names), np.empty(0, np.int64))
+        self.algorithm.meet(empty.schema, self._look_up)
+
+    def _knows(self, schema: pa.Schema) -> bool:
+        return self.intake.schema is not None and schema.equals(self.intake.schema)
+
+    def _keep(self, kept: Kept) -> None:
+        self.store, self.intake.partitions, self.intake.tags, self.intake.held = kept
+
+    def _retyped(self, schema: pa.Schema) -> Kept:
+        """What is kept, with the types that the columns have from now on; changes nothing."""
+        assert self.store is not None and self.intake.schema is not None
+        intake, before = self.intake, self.intake.schema
+        coded = intake.measure.tagged(schema.empty_table())
+        if intake.measure.form(schema) != intake.measure.form(before) and self.algorithm.partitions().size:
+            name = next(field.name for field in schema if field.type != before.field(field.name).type)
+            raise QueryError(f"column {name!r} of a batch is of type {schema.field(name).type}; it was of type "
+                             f"{before.field(name).type} before, and the rows that are kept were measured as such: "
+                             "give the types from the start, with Monitor(query, schema=...)")  # fmt: skip
+        return Kept(
+            RowStore(retyped(self.store.table, schema), self.store.arrival),
+            None if intake.partitions is None else Keys(retyped(intake.partitions.rows, schema)),
+            tuple(
+                Keys(retyped(partitions.rows, part.schema)) for partitions, part in zip(intake.tags, coded, strict=True)
+            ),
+            None if intake.held is None else retyped(intake.held, schema),
+        )
+
+    def _look_up(self, arrival: Ints) -> pa.Table:
+        assert self.store is not None
+        columns, first = self._arriving or (self.store.table.slice(0, 0), self.intake.accepted)
+        return self.store.take(arrival, columns, first)
+
+    def _lay_out(self, schema: pa.Schema) -> tuple[Layout, ...]:
+        return tuple(Layout(query, schema) for query in self.queries)
+
+    def _written(self, events: Sequence[Emission], columns: pa.Table, first: int) -> list[pa.Table]:
+        assert self.store is not None
+        tables = []
+        for layout, event in zip(self.layouts, events, strict=True):
+            if isinstance(event, Rankings):
+                written = self._sorted(event, event.end if layout.query.window.time else event.trigger)
+                rows = self._columns(written.arrival, written.other, columns, first)
+                tables.append(layout.rankings(written, rows))
+            else:
+                rows = self._columns(event.arrival, event.other, columns, first)
+                tables.append(layout.changes(event, rows, self._keys(event.partition)))
+        return tables
+
+    def _columns(self, arrival: Ints, other: Ints, batch: pa.Table, first: int) -> pa.Table:
+        """The columns of objects, or of pairs of them: then those of the one and those of the other."""
+        assert self.store is not None
+        rows = self.store.take(arrival, batch, first)
+        if self.queries[0].family != "pairs":
+            return rows
+        return beside(rows, self.store.take(other, batch, first))
+
+    def _keys(self, partition: Ints) -> pa.Table | None:
+        return None if self.intake.partitions is None else self.intake.partitions.rows.take(pa.array(partition))
+
+    def _sorted(self, event: Rankings, by: Ints) -> Written:
+        """Blocks in the order in which they are written: ``by``, then the values of the partition columns."""
+        size = np.diff(event.offset)
+        arrival, score, other, values = event.arrival, event.score, event.other, event.values
+        order = np.arange(by.size)
+        if self.intake.partitions is not None:
+            order = np.lexsort((self.intake.partitions.rank()[event.partition], by))
+        if (np.diff(order) != 1).any():
+            start = np.repeat(event.offset[order] - np.append(0, np.cumsum(size[order])[:-1]), size[order])
+            rows = np.arange(arrival.size) + start
+            arrival, score, other = arrival[rows], score[rows], other[rows] if other.size else other
+            values = values[rows] if values.size else values
+        size = size[order]
+        partitions = None if self.intake.partitions is None else self._keys(np.repeat(event.partition[order], size))
+        return Written(event.end[order], partitions, size, arrival, score, other, values)
+
+    def _forget_partitions(self) -> None:
+        """Drops the codes of partitions that have nothing left, once they are the most."""
+        partitions = self.intake.partitions
+        if partitions is None or not self.intake.window.time or len(partitions) < 1024:
+            return
+        alive = self.algorithm.partitions()
+        if len(partitions) > 2 * alive.size:
+            self.algorithm.rekey(self.intake.rekey(alive))
+
+    def _forget_tags(self) -> None:
+        """Drops the codes of tags that nothing held has, once they are the most."""
+        tags = self.intake.tags
+        if sum(map(len, tags)) < 1024:
+            return
+        alive = self.algorithm.tags()
+        if alive and sum(map(len, tags)) > 2 * sum(some.size for some in alive):
+            self.algorithm.retag(self.intake.retag(alive))
+
+    def _check_last(self, query: Query, last: int) -> None:
+        window = query.window
+        words = spell if window.time else str
+        if not 1 <= last <= window.extent:
+            raise QueryError(f"last={words(last)} must be from 1 to {words(window.extent)}, the extent of the window")
+        if window.hopping and not self.algorithm.any_last and (window.extent - last) % window.slide:
+            raise QueryError(f"last={words(last)}: algorithm {self.algorithm.name!r} knows the windows that are whole "
+                             f"slides ({words(window.slide)}) shorter than {words(window.extent)}; for any other take "
+                             "algorithm='scase'")  # fmt: skip

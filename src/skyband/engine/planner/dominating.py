@@ -1,0 +1,47 @@
+"""Which algorithm for top-k dominating points.
+
+Approximate ones are taken only by name or by policy: where windows are filled by the stream itself, the fastest of them
+takes longer than the fastest exact one (``benchmarks/dominating.py``).
+"""
+
+from skyband.engine.planner.rules import Choice, Rule, named
+from skyband.query import Query, TopKDominating
+
+SMALL = 1_000  # points in a window whose scores are all kept as quickly as those of a few
+MANY = ((14, 100_000), (10, 50_000))  # dimensions, and up to how many points in a window CLA may be far slower there
+
+
+def _adaptive(queries: tuple[Query, ...]) -> Choice | None:
+    query = queries[0]
+    if not isinstance(query, TopKDominating) or query.policy != "adaptive":
+        return None
+    options = {"eps": query.error, "delta": 1 - query.error} if query.error else {}
+    return "adaptive", "its policy allows for approximate answers while more comes than the budget", options
+
+
+def _small(queries: tuple[Query, ...]) -> Choice | None:
+    window = queries[0].window
+    if window.time or window.extent > SMALL:
+        return None
+    return (
+        "bfa",
+        f"the window holds no more than {SMALL:,} points: to keep all scores takes no longer than to bound them",
+        {},
+    )
+
+
+def _many_dimensions(queries: tuple[Query, ...]) -> Choice | None:
+    query = queries[0]
+    assert isinstance(query, TopKDominating)
+    d, window = len(query.dimensions), query.window
+    if window.time or not any(d >= least and window.extent <= most for least, most in MANY):
+        return None
+    reason = f"in {d} dimensions few points dominate others, so that bounds hardly tell them apart: all scores are kept"
+    return "bfa", reason, {}
+
+
+def _exact(queries: tuple[Query, ...]) -> Choice | None:
+    return "cla", "it counts for few candidates, and bounds the scores of all others", {}
+
+
+RULES: tuple[Rule, ...] = (named, _adaptive, _small, _many_dimensions, _exact)

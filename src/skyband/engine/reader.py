@@ -1,0 +1,277 @@
+"""From a user's batch to what an algorithm sees: conditions, scores, positions, late and invalid rows, partitions."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from skyband.algorithms.contract import NO_TAGS, NOTHING, Floats, Ints, Rows
+from skyband.engine.columns import check_distinct
+from skyband.engine.partitions import Keys
+from skyband.errors import QueryError
+from skyband.expressions import scoring
+from skyband.kernels.common.reading import count_nan, number_objects
+from skyband.query import Query
+from skyband.query.measures import Measured
+from skyband.query.positions import FOREVER, check_position, positions
+
+_OWN = "skyband: "  # begins the names of the columns that are added to rows that wait; no user's column does
+
+
+class Ready(NamedTuple):
+    """What came of a batch: its valid rows, in the order in which the algorithm takes them, and their columns."""
+
+    rows: Rows
+    table: pa.Table
+    frontier: int
+
+
+class Intake:
+    """Reads batches for the queries of one pipeline, which agree in everything but k, extent, slide and ties.
+
+    Keeps the counts, the watermark, the codes of the partitions and, for count windows on a sequence column, the rows
+    whose predecessors have not come yet.
+    """
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self.window = query.window
+        self.measure = query.measure()
+        condition = query.row_condition
+        self.where = None if condition is None else scoring.compile_condition(condition)
+        self.seen = self.late = self.invalid = 0
+        self.newest = -FOREVER  # event time
+        self.accepted = 0  # the next arrival number
+        self.schema: pa.Schema | None = None
+        self.partitions: Keys | None = None
+        self.tags: tuple[Keys, ...] = ()  # the codes of each group of columns that the measure asks for
+        self.counts: Ints = np.zeros(0 if query.partition_by else 1, np.int64)  # objects, or the next number, by key
+        self.highest: Ints = self.counts - 1  # by key; sequence columns only
+        self.held: pa.Table | None = None  # rows that wait for their predecessors, with their position and score
+
+    def read(self, table: pa.Table) -> Ready:
+        """Counts, drops and numbers the rows of a batch; wants :meth:`fit` first."""
+        table, size, measured, position, passes = self.evaluate(table)
+        self.seen += size  # from here on nothing can fail
+        table, measured, position = self._valid(table, measured, position, passes)
+        if self.window.time:
+            return self._in_time(table, measured, position)
+        if self._sequence:
+            return self._in_sequence(table, measured.score, position)
+        return self._in_arrival_order(table, measured)
+
+    def evaluate(self, table: pa.Table) -> tuple[pa.Table, int, Measured, Ints, NDArray[np.bool_] | None]:
+        """All that can fail about a batch: its columns, the condition, measures and positions. Changes nothing."""
+        size = table.num_rows
+        passes = None if self.where is None else self.where.evaluate(table)
+        if passes is not None and not self._sequence:
+            table, passes = table if passes.all() else table.filter(pa.array(passes)), None
+        if passes is None:
+            measured = self.measure.evaluate(table)
+        else:  # a sequence, which takes the values when they are due
+            measured = Measured(self.measure.score_where(passes, table), np.empty((size, 0)))
+        self.measure.check(table, measured, self._before)
+        position = NOTHING if self.window.on is None else positions(table, self.window.on, self.window.time)
+        return table, size, measured, position, passes
+
+    def finish(self) -> Ready | None:
+        """The rows that were still waiting for their predecessors, if any."""
+        if self.held is None or not self.held.num_rows:
+            return None
+        ready = self._released(self.held, np.ones(self.held.num_rows, bool))
+        self.held = self.held.slice(0, 0)
+        return ready
+
+    def rekey(self, kept: Ints) -> Ints:
+        """Forgets all partitions but ``kept``; returns the new code of every old one (-1: forgotten)."""
+        assert self.partitions is not None
+        self.partitions, code = self.partitions.only(kept)
+        return code
+
+    def retag(self, kept: tuple[Ints, ...]) -> tuple[Ints, ...]:
+        """Forgets all tags but ``kept``; returns the new code of every old one (-1: forgotten), column by column."""
+        pairs = [partitions.only(some) for partitions, some in zip(self.tags, kept, strict=True)]
+        self.tags = tuple(partitions for partitions, _ in pairs)
+        return tuple(code for _, code in pairs)
+
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        yield "counts", self.counts
+        yield "highest", self.highest
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes kept here: codes, counts, rows that wait."""
+        partitions = sum(
+            partitions.nbytes
+            for partitions in (*([self.partitions] if self.partitions is not None else []), *self.tags)
+        )
+        held = int(self.held.nbytes) if self.held is not None else 0
+        return partitions + held + self.counts.nbytes + self.highest.nbytes
+
+    def fit(self, schema: pa.Schema) -> pa.Table:
+        """Takes these columns for those of the stream, if the query can be put to them; returns them with no rows."""
+        names = schema.names
+        check_distinct(names)
+        self.query.check_names(names)
+        check_position(schema, self.window)
+        empty = schema.remove_metadata().empty_table()
+        self.measure.evaluate(empty)
+        if self.where is not None:
+            self.where.evaluate(empty)
+        if self.window.on:
+            positions(empty, self.window.on, self.window.time)
+        self.schema = empty.schema
+        if self.query.partition_by:
+            self.partitions = _keys(empty, self.query.partition_by, "partition_by")
+        coded = self.measure.tagged(empty)
+        self.tags = tuple(_keys(part, part.column_names, ", ".join(part.column_names)) for part in coded)
+        return empty
+
+    def _before(self) -> list[pa.Table]:
+        """Of the valid rows that have come before, the combinations of their tags, and those rows that wait."""
+        tables = [partitions.rows for partitions in self.tags]
+        if self.held is not None and self._sequence:
+            there = ~np.isnan(self.held.column(f"{_OWN}score").to_numpy())
+            return [*tables, self.held.filter(pa.array(there))]
+        return [*tables, self.held] if self.held is not None else tables
+
+    @property
+    def _sequence(self) -> bool:
+        return not self.window.time and self.window.on is not None
+
+    def _valid(
+        self, table: pa.Table, measured: Measured, position: Ints, passes: NDArray[np.bool_] | None
+    ) -> tuple[pa.Table, Measured, Ints]:
+        """Leaves out rows without a score or position. In a sequence a row keeps its place, with a NaN for a score."""
+        score = measured.score
+        if passes is None and not count_nan(score) and not (position.size and position.min() == -FOREVER):
+            return table, measured, position
+        bad, lost = np.isnan(score), position == -FOREVER if position.size else np.zeros(score.size, bool)
+        if self._sequence:
+            passes = np.ones(score.size, bool) if passes is None else passes
+            self.invalid += int(((bad | lost) & passes).sum())
+            measured, bad = measured._replace(score=np.where(passes, score, np.nan)), lost
+        else:
+            bad |= lost
+            self.invalid += int(bad.sum())
+        return _where(~bad, table, measured, position)
+
+    def _coded(self, table: pa.Table) -> Ints:
+        if self.partitions is None:
+            return NOTHING
+        code = self.partitions.encode(table)
+        if (new := len(self.partitions) - self.counts.size) > 0 and not self.window.time:
+            self.counts = np.append(self.counts, np.zeros(new, np.int64))
+            self.highest = np.append(self.highest, np.full(new, -1))
+        return code
+
+    def _tagged(self, table: pa.Table) -> Ints:
+        coded = zip(self.tags, self.measure.tagged(table), strict=True)
+        return np.stack([partitions.encode(part) for partitions, part in coded], axis=1) if self.tags else NO_TAGS
+
+    def _number(self, count: int) -> int:
+        first = self.accepted
+        self.accepted += count
+        return first
+
+    def _in_time(self, table: pa.Table, measured: Measured, position: Ints) -> Ready:
+        assert self.window.late is not None
+        if position.size and position.min() < (watermark := self.newest - self.window.late):
+            on_time = position >= watermark
+            self.late += int(position.size - on_time.sum())
+            table, measured, position = _where(on_time, table, measured, position)
+        self.newest = max(self.newest, int(position.max(initial=-FOREVER)))
+        rows = self._rows(table, measured, position, self._coded(table))
+        return Ready(rows, table, max(-FOREVER, self.newest - self.window.late))
+
+    def _rows(
+        self, table: pa.Table, measured: Measured, position: Ints, partition: Ints, first_position: int = 0
+    ) -> Rows:
+        """The rows of a table as an algorithm sees them, numbered."""
+        score, values = measured
+        return Rows(
+            score, position, partition, NOTHING, first_position, self._number(score.size), values, self._tagged(table)
+        )
+
+    def _in_arrival_order(self, table: pa.Table, measured: Measured) -> Ready:
+        partition = self._coded(table)
+        if self.partitions is None:
+            rows = self._rows(table, measured, NOTHING, partition, first_position=int(self.counts[0]))
+            self.counts[0] += rows.score.size
+        else:
+            rows = self._rows(table, measured, number_objects(partition, self.counts), partition)
+        return Ready(rows, table, 0)
+
+    def _in_sequence(self, table: pa.Table, score: Floats, position: Ints) -> Ready:
+        """Holds rows back until all smaller numbers of their partition have come, or are too late to be waited for."""
+        partition = self._coded(table)
+        partition = partition if partition.size else np.zeros(score.size, np.int64)
+        if self.window.late is not None:  # numbers that are not waited for any more
+            self.counts = np.maximum(self.counts, self.highest - self.window.late)
+        arrived = np.arange(self.accepted, self.accepted + score.size)
+        self.accepted += score.size
+        extra = {"partition": partition, "position": position, "score": score, "arrived": arrived}
+        for name, column in extra.items():
+            table = table.append_column(f"{_OWN}{name}", pa.array(column))
+        if self.held is not None:
+            table = pa.concat_tables([self.held, table])
+        partition, position, arrived = (
+            table.column(f"{_OWN}{name}").to_numpy() for name in ("partition", "position", "arrived")
+        )
+        order = np.lexsort((arrived, position, partition))
+        partition, position = partition[order], position[order]
+        again = (
+            np.append(False, (np.diff(partition) == 0) & (np.diff(position) == 0))
+            if partition.size
+            else np.zeros(0, bool)
+        )
+        old = (position < self.counts[partition]) & (arrived[order] >= arrived.max(initial=0) - score.size + 1)
+        drop = again | old
+        self.late += int((drop & ~np.isnan(table.column(f"{_OWN}score").to_numpy()[order])).sum())
+        table = table.take(pa.array(order[~drop]))
+        partition, position = partition[~drop], position[~drop]
+        np.maximum.at(self.highest, partition, position)
+        below = position < self.counts[partition]  # held when their number was given up waiting for: they come first
+        start = np.searchsorted(partition, partition)
+        skipped = np.cumsum(below) - below
+        rank = np.arange(partition.size) - start - (skipped - skipped[start] if partition.size else 0)
+        ready = below | (position - rank == self.counts[partition])
+        released = self._released(table, ready)
+        np.maximum.at(self.counts, partition[ready], position[ready] + 1)
+        self.held = table.filter(pa.array(~ready)).combine_chunks()
+        return released
+
+    def _released(self, table: pa.Table, ready: NDArray[np.bool_]) -> Ready:
+        """Rows in the order in which the last of their predecessors came; holes in the sequence fall out here."""
+        table = table.filter(pa.array(ready))
+        partition, position, score, arrived = (
+            table.column(f"{_OWN}{name}").to_numpy() for name in ("partition", "position", "score", "arrived")
+        )
+        span = int(arrived.max(initial=0)) + 1
+        completed = np.maximum.accumulate(arrived + partition * span) - partition * span if partition.size else arrived
+        order = np.lexsort((position, partition, completed))
+        order = order[~np.isnan(score[order])]
+        names = [name for name in table.column_names if not name.startswith(_OWN)]
+        table = table.select(names).take(pa.array(order))
+        measured = Measured(score[order], self.measure.values(table))
+        rows = self._rows(
+            table, measured, position[order], partition[order] if self.partitions is not None else NOTHING
+        )
+        return Ready(rows, table, 0)
+
+
+def _where(
+    mask: NDArray[np.bool_], table: pa.Table, measured: Measured, position: Ints
+) -> tuple[pa.Table, Measured, Ints]:
+    some = Measured(measured.score[mask], measured.values[mask])
+    return table.filter(pa.array(mask)), some, position[mask] if position.size else position
+
+
+def _keys(empty: pa.Table, names: Sequence[str], field: str) -> Keys:
+    try:
+        return Keys(empty.select(names))
+    except pa.ArrowNotImplementedError:
+        kinds = ", ".join(f"{n!r} of type {empty.schema.field(n).type}" for n in names)
+        raise QueryError(f"{field}: {kinds}; such a column must hold plain values") from None

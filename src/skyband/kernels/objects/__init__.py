@@ -1,0 +1,1 @@
+"""Loops of the algorithms for top-k objects."""

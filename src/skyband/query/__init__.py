@@ -1,0 +1,55 @@
+"""The queries: frozen descriptions of what is wanted, checked when they are built.
+
+A query holds no state; :class:`skyband.Monitor` and :func:`skyband.spark.run` put it to a stream.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skyband.errors import QueryError, StateError
+from skyband.query.base import Query
+from skyband.query.dominating import TopKDominating
+from skyband.query.groups import TopKGroups
+from skyband.query.objects import Nearest, TopK
+from skyband.query.pairs import TopKPairs
+from skyband.query.windows import Window
+
+__all__ = ["KINDS", "Nearest", "Query", "TopK", "TopKDominating", "TopKGroups", "TopKPairs", "from_spec", "lowered",
+           "names_of"]  # fmt: skip
+
+# The kinds of query that an algorithm sees; every other one lowers to one of them.
+KINDS: dict[str, type[Query]] = {kind.__name__: kind for kind in (TopK, TopKPairs, TopKDominating, TopKGroups)}
+
+
+def lowered(query: Query | Sequence[Query]) -> tuple[Query, ...]:
+    """One query, or each of a list or tuple, as an algorithm sees it; refuses what is no query."""
+    given: list[Any] = list(query) if isinstance(query, list | tuple) else [query]
+    if not given:
+        raise QueryError("there must be at least one query")
+    if bad := [q for q in given if not isinstance(q, Query)]:
+        sql = ", and SQL text is not read yet" if isinstance(bad[0], str) else ""
+        short = text if len(text := repr(bad[0])) < 80 and "\n" not in text else f"a {type(bad[0]).__name__}"
+        raise QueryError(f"{short} is not a query{sql}; build one with sb.TopK(...), sb.Nearest(...), "
+                         "sb.TopKPairs(...), sb.TopKDominating(...) or sb.TopKGroups(...)")  # fmt: skip
+    return tuple(q.lower() for q in given)
+
+
+def names_of(queries: Sequence[Query]) -> list[str]:
+    """What queries that are put together are called: by their names, or q0, q1, …"""
+    names = [query.name or f"q{i}" for i, query in enumerate(queries)]
+    if len(set(names)) != len(names):
+        raise QueryError(f"query names must differ: {', '.join(names)}")
+    return names
+
+
+def from_spec(spec: Mapping[str, Any]) -> Query:
+    """The inverse of :meth:`Query.spec`; a Python function cannot be brought back."""
+    kind = KINDS.get(spec.get("type", ""))
+    if kind is None:
+        raise StateError(f"the state belongs to a query of another kind: {spec.get('type')!r}")
+    values = {name: value for name, value in spec.items() if name != "type"}
+    for name in kind.functions:
+        if isinstance(values[name], list):
+            raise StateError(f"the state belongs to a query with the function {values[name][0]} for {name}, which is "
+                             "not saved with it; hand the query over: loads(blob, query)")  # fmt: skip
+    return kind(**{**values, "window": Window(**values["window"])})

@@ -1,0 +1,237 @@
+"""What all queries have in common."""
+
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, asdict, dataclass, fields, replace
+from functools import partial
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from skyband.errors import QueryError
+from skyband.expressions import scoring
+from skyband.query.measures import Measure
+from skyband.query.windows import Window, whole
+from skyband.storage.codec import fingerprint
+
+Ties = Literal["newest", "all"]
+_ALGORITHM = re.compile(r"^\s*([a-z]\w*)\s*(?:\((.*)\))?\s*$")
+
+
+class Fixed(dict[str, Any]):
+    """A field that maps names to values: like the query it is part of, it does not change and can be hashed."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self.items()))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Query(ABC):
+    """A continuous query: what all kinds have in common.
+
+    A subclass adds its fields, ``k`` and ``window`` among them, calls :meth:`check` when it is built, and says how a
+    row is measured.
+    """
+
+    family: ClassVar[str]  # the package of its algorithms
+    functions: ClassVar[tuple[str, ...]] = ()  # fields that may hold a Python function
+    naming: ClassVar[Mapping[str, bool]] = {"partition_by": True}  # fields that name columns: exactly, or but for case
+
+    partition_by: tuple[str, ...] = ()
+    where: str | None = None
+    select: tuple[str, ...] | None = None
+    ties: Ties = "newest"
+    error: float = 0.0
+    algorithm: str = "auto"
+    name: str | None = None
+
+    if TYPE_CHECKING:  # fields of every subclass, each at its place in the order of arguments
+
+        @property
+        def k(self) -> int: ...
+        @property
+        def window(self) -> Window: ...
+
+    @abstractmethod
+    def measure(self) -> Measure:
+        """What is taken from each row."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The query in words, without its window: the first line of EXPLAIN."""
+
+    def items(self, columns: Sequence[str]) -> list[scoring.Item]:
+        """The columns of the answer beside its own; all ``columns`` of the stream unless ``select`` says otherwise."""
+        wanted = tuple(map(scoring.quoted, columns)) if self.select is None else self.select
+        return list(map(scoring.compile_item, wanted))
+
+    def repeated(self) -> tuple[str, ...]:
+        """Columns of the stream that the answer has anyway, under the same name."""
+        return self.partition_by
+
+    @property
+    def computed(self) -> tuple[tuple[str, Any], ...]:
+        """Columns of the answer that the algorithm makes, and their types: those of ``values`` in what it returns."""
+        return ()
+
+    @property
+    def descending(self) -> bool:
+        """Whether a larger score is better; inside the engine it always is."""
+        return True
+
+    @property
+    def calls_back(self) -> bool:
+        """Whether the algorithm calls a Python function while it takes in a batch."""
+        return False
+
+    @property
+    def row_condition(self) -> str | None:
+        """The condition on single rows."""
+        return self.where
+
+    def check_names(self, columns: Sequence[str]) -> None:
+        """Refuses the name of a column that a stream with these ``columns`` does not have."""
+        for field, exactly in self.naming.items():
+            given = getattr(self, field)
+            for name in (given,) if isinstance(given, str) else given or ():
+                scoring.find_column(name, columns, exactly, field)
+
+    def __repr__(self) -> str:
+        """What differs from the defaults, as it would be written; of a function, its name."""
+        ordered = sorted(fields(self), key=lambda field: bool(field.kw_only))
+        given = {field.name: getattr(self, field.name) for field in ordered}
+        shown = [f"{f.name}={_written(given[f.name])}" for f in ordered if given[f.name] != _default(f)]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def shared(self) -> tuple[object, ...]:
+        """Equal for queries that one algorithm could serve together: all but k, the window's length and slide, ties."""
+        spec = self.spec()
+        own = {name: spec.pop(name) for name in ("k", "window", "ties", "name", "select", "algorithm", "error")}
+        same = [own["window"][name] for name in ("time", "on", "late")]
+        return (
+            json.dumps(spec, sort_keys=True),
+            *same,
+            self.window.hopping,
+            *(getattr(self, f) for f in self.functions),
+        )
+
+    def but(self, **changes: Any) -> "Query":
+        """The same query with some fields changed."""
+        return replace(self, **changes)
+
+    def lower(self) -> "Query":
+        """The query that an algorithm sees: itself, unless it is another way of writing one."""
+        return self
+
+    def check(self) -> None:
+        """Refuses what makes no sense in the common fields, and brings them into their usual form."""
+        _positive(self.k)
+        object.__setattr__(self, "k", int(self.k))
+        if not isinstance(self.window, Window):
+            given: Any = self.window
+            length = repr(given) if isinstance(given, str) or whole(given) else "..."
+            raise QueryError(f"window={given!r} is not a window; build one with sb.last({length})")
+        object.__setattr__(self, "partition_by", names(self.partition_by, "partition_by"))
+        if self.select is not None:
+            split = partial(scoring.listed, label=f"select={self.select!r}")
+            object.__setattr__(self, "select", names(self.select, "select", split))
+        if not isinstance(self.ties, str) or self.ties not in ("newest", "all"):
+            raise QueryError(f'ties={self.ties!r} is unknown; it is "newest" or "all"')
+        if isinstance(self.error, bool) or not isinstance(self.error, Real) or not 0 <= self.error < 1:
+            raise QueryError(f"error={self.error!r} must be a number from 0 (exact) up to, but not including, 1")
+        object.__setattr__(self, "error", float(self.error))
+        if self.name is not None and not (isinstance(self.name, str) and self.name):
+            raise QueryError(f"name={self.name!r} must be a text that is not empty, which the column query of the "
+                             "answer shows")  # fmt: skip
+        if not isinstance(self.algorithm, str) or _ALGORITHM.match(self.algorithm) is None:
+            raise QueryError(f'algorithm={self.algorithm!r} must be a name such as "auto", "rapf" or '
+                             '"rapf(buffer=500)"')  # fmt: skip
+        chosen, options = self.algorithm_call()
+        if chosen == "auto" and options:
+            raise QueryError(f'algorithm={self.algorithm!r}: "auto" takes no options; name the algorithm they are for')
+        if self.row_condition is not None:
+            scoring.compile_condition(self.row_condition)
+
+    def spec(self) -> dict[str, Any]:
+        """The query as plain JSON values, for fingerprints and saved states; of a function, its name and a digest."""
+        values = {"type": type(self).__name__, **asdict(self)}
+        for field in self.functions:
+            if (given := getattr(self, field)) is not None and not isinstance(given, str):
+                values[field] = _function_spec(given)
+        plain: dict[str, Any] = json.loads(json.dumps(values))
+        return plain
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the query: equal for equal queries."""
+        return fingerprint(self.spec())
+
+    def algorithm_call(self) -> tuple[str, dict[str, float]]:
+        """The algorithm's name and its options.
+
+        >>> from skyband import TopK, last
+        >>> TopK(k=1, order_by="x", window=last(9), algorithm="rapf(buffer=3)").algorithm_call()
+        ('rapf', {'buffer': 3.0})
+        """
+        match = _ALGORITHM.match(self.algorithm)
+        assert match is not None
+        options: dict[str, float] = {}
+        for part in filter(None, (match[2] or "").split(",")):
+            name, _, value = (text.strip() for text in part.partition("="))
+            if name in options:
+                raise QueryError(f"algorithm={self.algorithm!r}: option {name!r} is given twice")
+            try:
+                options[name] = float(value)
+            except ValueError:
+                raise QueryError(f"algorithm={self.algorithm!r}: option {part.strip()!r} must be written name=number"
+                                 ) from None  # fmt: skip
+        return match[1], options
+
+
+def _function_spec(given: Callable[..., Any] | tuple[Callable[..., Any], str]) -> list[str]:
+    function, direction = scoring.split_order(given)
+    name = getattr(function, "__qualname__", type(function).__name__)
+    code = getattr(function, "__code__", None)
+    digest = fingerprint({"code": code.co_code.hex(), "constants": repr(code.co_consts)} if code else {})
+    return [f"{function.__module__}.{name}", digest, direction]
+
+
+def _positive(k: Any) -> None:
+    number = whole(k)
+    if number is None or number < 1:
+        raise QueryError(f"k={k!r} must be a whole number, at least 1")
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(map(str.strip, text.split(","))) if "," in text else (text,)
+
+
+def names(
+    value: str | Sequence[str] | None, field: str, split: Callable[[str], tuple[str, ...]] = _split
+) -> tuple[str, ...]:
+    """A field that holds names, as a tuple. A text is one name, or several with commas between them.
+
+    >>> names("symbol, exchange", "partition_by"), names(["a, b"], "partition_by"), names(None, "partition_by")
+    (('symbol', 'exchange'), ('a, b',), ())
+    """
+    if isinstance(value, str):
+        listed: tuple[Any, ...] = split(value)
+    else:
+        listed = () if value is None else tuple(value) if isinstance(value, Sequence) else (value,)
+    if not all(isinstance(name, str) and name for name in listed):
+        raise QueryError(f'{field}={value!r} must be names, such as ("a", "b") or "a, b"')
+    if len(set(listed)) != len(listed):
+        raise QueryError(f"{field}={value!r} has a name twice")
+    return listed
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def _written(value: Any) -> str:
+    """A value as it is written in Python; of a function, its name."""
+    if isinstance(value, tuple) and any(map(callable, value)):
+        return f"({', '.join(map(_written, value))})"
+    return str(getattr(value, "__qualname__", type(value).__name__)) if callable(value) else repr(value)

@@ -1,0 +1,1 @@
+"""What Spark's tasks do: score, prune and pack, spread, gather."""

@@ -1,0 +1,203 @@
+"""What every task of a run needs to know. No pyspark here: it is the part that travels to the workers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+
+from skyband.algorithms.contract import NO_CHANGES, NO_RANKINGS
+from skyband.engine.planner import Plan, plan_for
+from skyband.engine.writer import Layout, Written, beside
+from skyband.query import Query, TopK, TopKPairs
+from skyband.query.measures import Measure
+from skyband.spark.stages.partial import over_sums, summable
+from skyband.spark.stages.spread import Local, cells
+
+PLACES = 48  # shards of unequal work are spread evenly over each number of tasks that divides it
+
+Emit = Literal["final", "changes", "latest"]
+
+# Columns that travel beside the user's own.
+SCORE, TIME, TIE = "_skyband_score", "_skyband_time", "_skyband_tie"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One query put to a DataFrame.
+
+    Attributes:
+        query: as the user gave it.
+        schema: the user's columns that must travel: those of the partitions and of the answer.
+        kind: the type of the event-time or sequence column; None where arrival order counts.
+        latest: whether the ranking as it stands is wanted, instead of final windows or changes.
+        shards: the names of the tasks that share the state; partitions are spread over them by hash.
+        chunks: pieces of the state of a shard, so that a batch rewrites only those it touches.
+        score, passes, time, tie, part: the columns that tell the score, whether ``where`` is true, the position, the
+            order of ties, and the piece of the state. None where there is none: the score is then that of a Python
+            function, every row passes, arrival order counts, ties have no order, or there is one piece only.
+        groups: into how many groups the rows of one ranking fall that several shards work on; ``part`` tells the group.
+    """
+
+    query: Query
+    schema: pa.Schema
+    kind: pa.DataType | None
+    latest: bool
+    shards: tuple[int, ...]
+    chunks: int
+    score: str | None
+    passes: str | None
+    time: str | None
+    tie: str | None
+    part: str | None
+    groups: int = 1
+
+    @property
+    def spread(self) -> bool:
+        """Whether several shards work on one ranking (see :mod:`skyband.spark.stages.spread`)."""
+        return self.groups > 1
+
+    def crosses(self, shard: int) -> bool:
+        """Whether a shard pairs the rows of two groups with each other, and not within a group."""
+        return self.spread and len(cells(self.query.family, self.groups)[self.shards.index(shard)]) > 1
+
+    @property
+    def rounds(self) -> bool:
+        """Whether the shards have to ask each other (see :mod:`skyband.spark.stages.rounds`)."""
+        return self.spread and self.query.family == "dominating"
+
+    def places(self, part: int) -> list[tuple[int, int]]:
+        """The shards, and in each the chunk, that rows of a piece (or of a group, if spread) go to."""
+        if not self.spread:
+            return [(self.shards[part // self.chunks], part % self.chunks)]
+        owners = zip(self.shards, cells(self.query.family, self.groups), strict=True)
+        return [(shard, 0) for shard, groups in owners if part in groups]
+
+    @property
+    def pruned(self) -> bool:
+        """Whether tasks send only the top k of each pane: exact for hopping windows whose panes a row shows."""
+        return self.query.window.hopping and self.time is not None and prepare(self).plan.algorithm.name == "mintopk"
+
+    @cached_property
+    def summed(self) -> bool:
+        """Whether tasks send only the sums of each object and pane."""
+        return summable(self.query)
+
+    @property
+    def fewer(self) -> bool:
+        """Whether tasks send less than they get; what is late is then found out pane by pane."""
+        return self.pruned or self.summed
+
+    @property
+    def sequence(self) -> bool:
+        """Whether rows are placed by their number in a sequence."""
+        return self.time is not None and not self.query.window.time
+
+    def spec(self) -> dict[str, Any]:
+        """What a saved state belongs to, as plain JSON values."""
+        columns = [[field.name, str(field.type)] for field in self.schema]
+        return {"query": self.query.spec(), "columns": columns, "on": str(self.kind), "arrival": self.tie,
+                "latest": self.latest, "shards": len(self.shards), "chunks": self.chunks,
+                "groups": self.groups, **({"cells": list(self.shards)} if self.spread else {})}  # fmt: skip
+
+
+class Prepared(NamedTuple):
+    """What follows from a job, and takes too long to work out for every batch."""
+
+    query: Query  # over rows that carry their position and, for objects, their score
+    measure: Measure  # of the user's query
+    plan: Plan
+    across: Plan  # of a shard that pairs the rows of two groups
+    layout: Layout
+    local: Layout  # of what a shard tells: the answer itself, unless others work on the same ranking
+    travelling: pa.Schema
+    answer: pa.Schema
+
+
+@lru_cache(maxsize=256)
+def prepare(job: Job) -> Prepared:
+    """Works it out once in a process; Spark uses its Python workers again and again."""
+    query = job.query
+    changes: dict[str, Any] = {} if job.kind is None else {"window": replace(query.window, on=TIME)}
+    if isinstance(query, TopK):
+        changes["order_by"] = f'"{SCORE}" {"DESC" if query.descending else "ASC"}'
+    if query.row_condition is not None:
+        changes["where"] = None
+    placed = query.but(**changes)
+    if job.summed:
+        placed = over_sums(placed, SCORE)
+    own = pa.schema([(SCORE, pa.float64()), (TIME, job.kind or pa.int64()), (TIE, pa.int64())])
+    layout = Layout(placed, pa.schema([*job.schema, *own]), job.schema.names)
+    group = [pa.field(job.part, pa.int32())] if job.spread and job.part else []
+    travelling = pa.schema([*job.schema, *group, *own.set(1, pa.field(TIME, pa.int64()))])
+    local = Local(placed, travelling) if job.spread else layout
+    plan = across = plan_for((placed,))
+    if job.spread and isinstance(placed, TopKPairs):
+        across = plan_for((placed.but(different=(job.part, *(placed.different or ()))),))
+    return Prepared(placed, query.measure(), plan, across, layout, local, travelling, _answer_schema(job, layout))
+
+
+def _answer_schema(job: Job, layout: Layout) -> pa.Schema:
+    rows = job.schema.empty_table()
+    keys = rows.select(job.query.partition_by) if job.query.partition_by else None
+    rows = beside(rows, rows) if job.query.family == "pairs" else rows
+    nothing = Written(NO_RANKINGS.end, keys, NO_RANKINGS.end, NO_RANKINGS.arrival, NO_RANKINGS.score)
+    if job.latest:
+        return layout.snapshot(nothing, rows).schema
+    if job.query.window.hopping:
+        return layout.rankings(nothing, rows).schema
+    return layout.changes(NO_CHANGES, rows, keys).schema
+
+
+def shard_names(count: int) -> list[int]:
+    """Numbers that Spark's hash spreads evenly over ``count`` tasks, so that no task gets two shards and another none.
+
+    >>> shard_names(4)
+    [0, 2, 6, 12]
+    """
+    names: dict[int, int] = {}
+    number = 0
+    while len(names) < count:
+        names.setdefault(_murmur3(number) % count, number)
+        number += 1
+    return sorted(names.values())
+
+
+def cell_names(work: Sequence[int]) -> list[int]:
+    """The same for shards of which some have more to do, over any usual number of tasks.
+
+    There are not as many tasks as shards then; and how many there are must not matter, since a checkpoint may go on on
+    more cores. Zero is among the names, as above: by that shard a checkpoint with other ones is known.
+
+    >>> [_murmur3(name) % 2 for name in cell_names([1, 2, 1])]
+    [0, 1, 0]
+    """
+    load = {tasks: [0] * tasks for tasks in range(2, PLACES + 1) if PLACES % tasks == 0}
+    waiting: list[list[int]] = [[] for _ in range(PLACES)]
+    for shard in sorted(range(len(work)), key=lambda shard: -work[shard]):
+        place = min(range(PLACES), key=lambda place: sum(tasks * load[tasks][place % tasks] for tasks in load))
+        waiting[place].append(shard)
+        for tasks in load:
+            load[tasks][place % tasks] += work[shard]
+    names: dict[int, int] = {}
+    number = 0
+    while len(names) < len(work):
+        if shards := waiting[(_murmur3(number) - _murmur3(0)) % PLACES]:
+            names[shards.pop(0)] = number
+        number += 1
+    return [names[shard] for shard in range(len(work))]
+
+
+def _murmur3(number: int) -> int:
+    """Spark's hash of an int: 32-bit MurmurHash3 with the seed 42, as a signed number."""
+    mask = 0xFFFFFFFF
+    k = number * 0xCC9E2D51 & mask
+    k = (k << 15 | k >> 17) * 0x1B873593 & mask
+    h = 42 ^ k
+    h = ((h << 13 | h >> 19) & mask) * 5 + 0xE6546B64 & mask
+    h ^= 4
+    h = (h ^ h >> 16) * 0x85EBCA6B & mask
+    h = (h ^ h >> 13) * 0xC2B2AE35 & mask
+    h ^= h >> 16
+    return h - (1 << 32) if h >> 31 else h

@@ -1,0 +1,58 @@
+"""The order of objects that tie in score and event time, where there is no order of arrival: a column, then content."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from skyband.algorithms.contract import Floats, Ints
+from skyband.kernels.common.sorting import tied
+
+
+def in_order(table: pa.Table, *by: NDArray[np.int64] | NDArray[np.float64]) -> Ints:
+    """An order by these values, the last one first in rank; where all are equal, by the content of the rows."""
+    order = np.lexsort(by)
+    if order.size < 2:
+        return order
+    equal = np.ones(order.size - 1, bool)
+    for values in by:
+        equal &= values[order][1:] == values[order][:-1]
+    if equal.any():
+        among = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
+        content = np.zeros(order.size, np.int64)
+        content[order[among]] = _content_rank(table.take(pa.array(order[among])))
+        order = np.lexsort((content, *by))
+    return order
+
+
+def number(table: pa.Table, key: Ints, score: Floats, time: Ints, tie: Ints) -> Ints:
+    """Which row gets each number, so that among objects that tie the newer one has the higher number.
+
+    Rows that tie with none keep their place: mostly that is all of them.
+    """
+    order = np.arange(score.size)
+    among = np.flatnonzero(tied(key, score, time))
+    if not among.size:
+        return order
+    by = [column[among] for column in (tie, time, score, key) if column.size]
+    turn = in_order(table.take(pa.array(among)), *by)
+    new_group = np.zeros(turn.size, np.int64)
+    for column in by[1:]:
+        new_group[1:] |= column[turn][1:] != column[turn][:-1]
+    group = np.cumsum(new_group)
+    rows = among[turn]
+    order[rows[np.lexsort((rows, group))]] = rows  # the places of a group are handed out in its order
+    return order
+
+
+def _content_rank(table: pa.Table) -> Ints:
+    """Where each row stands when they are sorted by all their columns."""
+    columns = {
+        str(i): pa.array(map(repr, column.to_pylist())) if pa.types.is_nested(column.type) else column
+        for i, column in enumerate(table.columns)
+    }
+    rank = np.zeros(table.num_rows, np.int64)
+    if columns:
+        order = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
+        rank[order.to_numpy()] = np.arange(rank.size)
+    return rank

@@ -1,0 +1,1 @@
+"""What Spark's stateful operator holds: pieces of the engine's state."""
