@@ -8,9 +8,9 @@ of age already; so the bound is also measured without them (``ages=False``), whi
 import numpy as np
 
 from skyband.kernels.common.jit import outer
-from skyband.kernels.pairs.program import BLOCK, evaluate
-from skyband.kernels.pairs.skyband import step_on
-from skyband.kernels.pairs.window import START, enter, place_of
+from skyband.kernels.pairs.program import BLOCK, SCORE, evaluate
+from skyband.kernels.pairs.upkeep import step_on
+from skyband.kernels.pairs.window import enter, place_of
 
 
 @outer
@@ -20,13 +20,13 @@ def supreme(window, queries, program, objects, register, swapped, age):
     for i in range(objects.position.size):
         step_on(window, queries, objects.position[i], True)
         at = place_of(window, objects.position[i])
-        low, high = window.meta[START], at
+        low, high = window.meta[0].start, at
         while high > low:
             begin = max(low, high - BLOCK)
             evaluate(program, window.values, begin, high, objects.values[i], False, register, swapped)
             for j in range(high - begin if age.size else 0):
-                age[j] = objects.position[i] - window.time[begin + j]
-            total += register[0, 0]  # so that nothing can be left out
+                age[j] = objects.position[i] - window.position[begin + j]
+            total += register[SCORE, 0]  # so that nothing can be left out
             total += age[0] if age.size else 0.0
             high = begin
         enter(window, at, objects, i)

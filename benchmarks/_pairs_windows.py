@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from skyband.algorithms.pairs.state import State
-from skyband.kernels.pairs.window import FLOOR, NEWEST, SIZE, STOP
+from skyband.algorithms.pairs.room import with_objects
+from skyband.kernels.pairs.state import PairState
+from skyband.kernels.pairs.upkeep import tidy
 
 FEW = 64
 
@@ -77,18 +78,20 @@ def candidates(points: np.ndarray, score: str, K: int) -> tuple[np.ndarray, np.n
     return goodness(points, score, older, newer), older, newer
 
 
-def filled(algorithm, points: np.ndarray, score: str) -> State:
+def filled(algorithm, points: np.ndarray, score: str) -> PairState:
     """What SCase keeps of a count window that holds all the points, numbered from 0."""
-    n, width = points.shape
-    good, older, newer = candidates(points, score, algorithm._spec.K)
+    n = len(points)
+    good, older, newer = candidates(points, score, algorithm.asked.K)
     order = np.lexsort((newer, older, good))[::-1]
-    state = algorithm.fresh().roomy(n, 0)
-    state.position[:n] = state.arrival[:n] = np.arange(n)
-    state.values.reshape(width, -1)[:, :n] = points.T
-    state.meta[[STOP, NEWEST, FLOOR, SIZE]] = n, n - 1, n - algorithm._spec.N, good.size
-    state = algorithm._widened(state, good.size, algorithm._spec)
-    pairs = (good, older, older, newer, 2 * newer)
-    for column, values in zip(state.band, pairs, strict=True):
+    state = algorithm.with_pairs(with_objects(algorithm.fresh(), n, 0), good.size, algorithm.asked)
+    window, band, meta = state.window, state.band, state.window.meta[0]
+    window.position[:n] = window.arrival[:n] = np.arange(n)
+    window.values[:, :n] = points.T
+    meta.stop, meta.newest, meta.floor = n, n - 1, n - algorithm.asked.N
+    for column, values in ((band.score, good), (band.position, older), (band.older, older),
+                           (band.newer_position, newer), (band.newer, newer)):  # fmt: skip
         column[: good.size] = values[order]
-    algorithm.tidy(state)
+    band.swapped[: good.size] = 0
+    band.meta[0].held = good.size
+    tidy(state, algorithm.asked)
     return state

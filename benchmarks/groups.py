@@ -325,7 +325,7 @@ def honeypot(directory: Path) -> dict[str, list[dict[str, Any]]]:
 
 def main() -> None:
     if "--batches" in sys.argv:
-        keep("incomplete_batches", batches=batches(), memory=memory())
+        keep("groups_batches", batches=batches(), memory=memory())
         return
     results = {**tables(), **figures(), **speed()}
     if "--data" in sys.argv:

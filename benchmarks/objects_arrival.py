@@ -3,7 +3,7 @@
     python benchmarks/objects_arrival.py [--full]
 
 First the target: n = 40,000, k = 9, one query, exact (RAPF), beside PA, RA, SASF and SA, and a ``numpy.max`` scan of
-the same array. Then all of them over k and n (the shapes of Figures 10 and 11f), with the objects that each holds.
+the same array. Then all of them over k and n, with the objects that each holds.
 ``--full`` takes more objects and keeps the results.
 """
 

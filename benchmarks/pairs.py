@@ -11,7 +11,7 @@ than ten. Slow competitors are measured on few objects.
 import sys
 import time
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -22,11 +22,15 @@ from _pairs_windows import filled
 import skyband as sb
 from skyband import datasets
 from skyband.algorithms.contract import Rows
+from skyband.algorithms.pairs.room import with_objects
 from skyband.engine.pipeline import Pipeline
 from skyband.engine.planner import plan_for
 from skyband.kernels.common.jit import outer
+from skyband.kernels.pairs.answers import reach
+from skyband.kernels.pairs.band import Pairs
 from skyband.kernels.pairs.program import BLOCK
 from skyband.kernels.pairs.scan import passing
+from skyband.storage.blocks import copied
 
 QUICK, FULL = "--quick" in sys.argv, "--full" in sys.argv
 RUNS = 2 if QUICK else 4
@@ -70,27 +74,21 @@ class Stand:
         return Rows(np.zeros(high - low), self.times[low:high], np.zeros(high - low, np.int64), number, 0, 0,
                     self.values[low:high], self.tags[low:high])  # fmt: skip
 
-    def state(self, name: str):
-        state = self.scase.states[0].copied()
-        if name == "basic":  # its counters, where the others have a staircase
-            for i in range(state.size):
-                state.stair_corner[i] = np.count_nonzero(state.pair_time[:i] >= state.pair_time[i])
-        return state
-
     def cost(self, name: str, count: int) -> float:
         """Microseconds an object, of the fastest of several runs."""
         fastest = np.inf
         algorithm = self.built("scase" if name in ("supreme", "scores") else name)
         if name == "naive":
-            full = algorithm._fold(algorithm.fresh(), self.rows(0, self.n), algorithm._silent, False, [])
+            newcomers = algorithm.newcomers(self.rows(0, self.n))
+            full, _ = algorithm.fold(algorithm.fresh(), newcomers, algorithm.silent, moves=False)
         for _ in range(RUNS + 1 if self.n <= 100_000 else 1):
-            state = full.copied() if name == "naive" else self.state(name)
+            state = copied(full if name == "naive" else self.scase.states[0])
             rows = self.rows(self.n, self.n + count)
             if name in ("supreme", "scores"):
-                state = state.roomy(count, 0)
-                objects, register = algorithm._objects(rows), np.empty((algorithm.program.registers, 1024))
+                window, program = with_objects(state, count, 0).window, algorithm.scoring.program
+                newcomers, register = algorithm.newcomers(rows), np.empty((program.registers, BLOCK))
                 start = time.process_time()
-                supreme(state.window, algorithm._spec, algorithm.program, objects, register, *room(name == "supreme"))
+                supreme(window, algorithm.asked, program, newcomers, register, *room(name == "supreme"))
             else:
                 algorithm.states = {0: state}
                 start = time.process_time()
@@ -245,6 +243,36 @@ def staircase() -> Iterator[Row]:
            "met": verdict(row["one bar a block"] < row["a search, in age order"])}  # fmt: skip
 
 
+def snapshots() -> Iterator[Row]:
+    """The best pairs of the window, and of a shorter one: read down S, and asked of a monitor, which makes a table."""
+    values = datasets.independent(N, D, seed=1)
+    for k in (K,) if QUICK else (K, 1000):
+        query = sb.TopKPairs(k=k, order_by=scores(D)["s1"], window=sb.last(N), select=("a.x0",), algorithm="scase")
+        monitor = sb.Monitor(query)
+        monitor.push({f"x{i}": column for i, column in enumerate(values.T)})
+        band = monitor.pipelines[0].algorithm.states[0].band
+        row: Row = {"K": f"{k:,}", "pairs in S": int(band.meta[0].held)}
+        for n in (N, N // 10, N // 100):
+            row[f"S, n = {n:,}"] = best_of(partial(read_often, band, k, N - n), RUNS) * 1e3
+        row["top()"] = best_of(partial(ask_often, monitor), RUNS) * 1e4
+        slowest = max(value for name, value in row.items() if name.startswith("S, n"))
+        yield {**row, "expected": "≤ 20 µs in S", "met": verdict(slowest <= 20)}
+
+
+def ask_often(monitor: sb.Monitor) -> None:
+    for _ in range(100):
+        monitor.top()
+
+
+@outer
+def read_often(band: Pairs, k: int, start: int) -> int:
+    count = 0
+    for i in range(1000):
+        end, _ = reach(band, k, False, start + i % 2)  # not the same each time, or it would be read once
+        count += end
+    return count
+
+
 @outer
 def one_bar_a_block(score: np.ndarray, height: np.ndarray) -> int:
     count = 0
@@ -269,6 +297,7 @@ def timed(function: Callable[..., int], *arguments: np.ndarray) -> float:
 PARTS: dict[str, tuple[str, Callable[[], Iterator[Row]]]] = {
     "targets": (f"Targets: N = {N:,}, K = {K}, d = {D}", targets),
     "staircase": ("The test of the new pairs of an object", staircase),
+    "snapshots": (f"Snapshots of windows of n objects: N = {N:,}, d = {D}", snapshots),
     "figure_8": ("The paper's real function on made-up sensors (Figure 8)", real),
     "figure_9": ("Overall cost (Figure 9)", overall),
     "figure_10": ("Fewer and shorter: SCase keeps K and N (Figure 10)", shorter),

@@ -47,6 +47,7 @@ LONG = {
     "arrivals-2500": dict(extent=2_500),
     "arrival-time-2500": dict(time=True, extent=2_500 * SECOND),
 }
+TIMED = {"pa": "pa(fewest=90, most=120)"}  # what an algorithm must be told of time windows
 ONE_OF_EACH = ("count-7-3", "time-7-3", "arrivals-13", "arrival-time-9")
 
 
@@ -65,7 +66,7 @@ def pair(k, window, order_by="x DESC", where=None, partition_by=(), select=None,
     spec = {**WINDOWS, **LONG}[window] if isinstance(window, str) else window
     time, extent, every = spec.get("time", False), spec["extent"], spec.get("every")
     if time:
-        on, late = on or "ts", streams.LATE if late is None else late
+        on, late, algorithm = on or "ts", streams.LATE if late is None else late, TIMED.get(algorithm, algorithm)
     span = (lambda length: f"{length} microseconds") if time else int
     last = sb.last(span(extent), every=None if every is None else span(every), on=on,
                    late=None if late is None else span(late))  # fmt: skip

@@ -435,6 +435,7 @@ SETTINGS: dict[str, tuple[float, ...]] = {
     "buffer": (1, 3), "gamma": (0, 2), "sigma": (1e-6, 1e-3), "cells": (1, 5), "additional": (0, 3), "maxcand": (0, 1),
     "eps": (0.02, 0.3), "delta": (0.5, 0.99), "budget": (1, 1000), "bitmaps": (1, 64), "caution": (0, 1),
 }  # fmt: skip
+TOGETHER = ("fewest", "most")  # of pa: how many objects a window of time holds, for which both are needed
 
 
 def calls(family: Family, algorithm: str) -> list[str]:
@@ -442,7 +443,9 @@ def calls(family: Family, algorithm: str) -> list[str]:
     if algorithm == "auto":
         return ["auto"]
     options = family.algorithms[algorithm].options
-    return [algorithm, *(f"{algorithm}({option}={value})" for option in options for value in SETTINGS[option])]
+    single = [option for option in options if option not in TOGETHER]
+    both = [f"{algorithm}(fewest=1, most=1000)"] if len(single) < len(options) else []
+    return [algorithm, *(f"{algorithm}({option}={value})" for option in single for value in SETTINGS[option]), *both]
 
 
 # Combinations

@@ -9,6 +9,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+import skyband as sb
 from skyband.algorithms.contract import FOREVER, NOTHING, Rows
 from skyband.algorithms.objects.filtered import RAPF, RARF, RASF, SAPF, SARF, SASF
 from skyband.algorithms.objects.limits import guaranteed_limit, limit
@@ -19,7 +20,6 @@ from skyband.algorithms.objects.sa import SA
 from skyband.algorithms.objects.sma import SMA
 from skyband.algorithms.objects.tma import TMA
 from skyband.errors import QueryError
-from skyband.kernels.objects.bands import CAPACITY
 from skyband.query import TopK
 from skyband.query.windows import last
 
@@ -69,6 +69,11 @@ def query(k, extent, time=False, ties=False, every=None, late=0, error=0.0):
     span = (lambda length: f"{length} microseconds") if time else int
     window = last(span(extent), every=every and span(every), late=span(late) if time else None)
     return TopK(k=k, order_by="x DESC", window=window, ties="all" if ties else "newest", error=error)
+
+
+def needed(kind, counted):
+    """The options without which an algorithm refuses a window."""
+    return {"fewest": 20, "most": 60} if kind is PA and not counted else {}
 
 
 def pieces(rng, size, most):
@@ -136,17 +141,17 @@ def test_equals_brute_force(stream, clock, ties):
 def test_the_way_a_stream_is_cut_and_saving_in_between_do_not_matter(kind, clock):
     rng = np.random.default_rng(7)
     scores, times = np.round(rng.normal(size=300), 1), TIMES[clock](rng, 300).astype(np.int64)
-    asked = query(4, 60, clock != "count")
-    whole = kind(asked)
+    asked, options = query(4, 60, clock != "count"), needed(kind, clock == "count")
+    whole = kind(asked, **options)
     expected = listed(whole.update(rows_of(scores, times, 0, 300, clock == "count"), 0)[0])
     assert expected
-    running, changes = kind(asked), []
+    running, changes = kind(asked, **options), []
     for low, high in pieces(rng, 300, 30):
         (event,) = running.update(rows_of(scores, times, low, high, clock == "count"), 0)
         changes += listed(event)
         arrays = {name: array.copy() for name, array in running.arrays()}
         assert all(array.ndim == 1 for array in arrays.values())
-        running = kind(asked)
+        running = kind(asked, **options)
         running.restore(arrays)
         running.check()
     assert changes == expected
@@ -240,7 +245,61 @@ def test_pa_takes_its_limit_from_the_rule_or_from_the_promise():
         assert 100 < algorithm.candidates <= 100 + expected
     for sigma, additional in ((0.2, 0), (0.0001, 7)):
         band = PA(query(3, 50), sigma=sigma, additional=additional).band()
-        assert band.meta[CAPACITY] == 3 + limit(50, 3, sigma) + additional
+        assert band.meta[0].capacity == 3 + limit(50, 3, sigma) + additional
+
+
+def busy_and_quiet(rng, extent):
+    """Positions whose rate changes twentyfold between one stretch and the next, each about as long as the window."""
+    lengths = rng.integers(extent // 2, 2 * extent, 80)
+    gaps = [np.full(length // gap, gap) for length, gap in zip(lengths, [1, 20] * 40)]
+    return np.cumsum(rng.integers(0, 2, sum(map(len, gaps))) * 2 * np.concatenate(gaps))
+
+
+@pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="too long without the JIT")
+@pytest.mark.parametrize("k", [1, 9])
+@pytest.mark.parametrize("sigma", [0.05, 0.5])
+def test_pa_keeps_its_promise_in_time_windows_whose_rate_varies(k, sigma):
+    extent, missed, lengths = 3000, 0, 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        times = busy_and_quiet(rng, extent)
+        scores, ends = rng.random(times.size), np.searchsorted(times, times + extent, "right")
+        inside = times + extent <= times[-1]
+        most = int((np.arange(times.size) + 1 - np.searchsorted(times, times - extent, "right")).max())
+        fewest = int((ends - np.searchsorted(times, times, "right"))[inside].min())
+        assert most > 10 * fewest
+        exact = RAPF(query(k, extent, time=True))
+        near = PA(query(k, extent, time=True, error=sigma), fewest=fewest, most=most)
+        entered = [
+            set(e.arrival[e.op > 0].tolist()) for (e,) in (a.update(Rows(scores, times), 0) for a in (exact, near))
+        ]
+        missed, lengths = missed + len(entered[0] - entered[1]), lengths + (times[-1] - times[0]) / extent
+        assert near.band().meta[0].capacity < most / 2  # it does leave some out
+    assert missed < sigma * lengths
+
+
+@pytest.mark.parametrize("options", ["", "(fewest=5)", "(most=5)", "(fewest=9, most=5)", "(fewest=0.5, most=2)"])
+def test_pa_refuses_time_windows_that_may_hold_any_number_of_objects(options):
+    asked = query(3, 10, time=True).but(algorithm=f"pa{options}")
+    for refuses in (sb.Monitor, sb.explain):
+        with pytest.raises(QueryError, match="how many objects any stretch"):
+            refuses(asked)
+    with pytest.raises(QueryError, match="for time windows"):
+        sb.Monitor(query(3, 10).but(algorithm="pa(fewest=5, most=9)"))
+
+
+@pytest.mark.parametrize(("asked", "says"), [
+    (query(3, 10, error=0.2), ["algorithm: pa", "below 0.2 a window length if the stream is in random order"]),
+    (query(3, 10).but(algorithm="pa(sigma=0.01)"), ["of about 0.01 a window length"]),
+    (query(3, 10).but(algorithm="pa"), ["of about 0.001 a window length"]),
+    (query(3, 10, time=True).but(algorithm="pa(fewest=5, most=9, sigma=0.01)"),
+     ["below 0.01", "the last 10 microseconds always hold from 5 to 9 objects"]),
+    (query(3, 10, time=True, error=0.2), ["algorithm: rapf", "an error of 0.2 is allowed, but", "answers: exact"]),
+    (query(3, 10, time=True, error=0.2, late=5), ["algorithm: scase", "an error of 0.2 is allowed, but"]),
+])  # fmt: skip
+def test_what_is_promised_is_said(asked, says):
+    text = sb.explain(asked)
+    assert all(words in text for words in says), text
 
 
 @pytest.mark.parametrize("kind", BUFFERED)
@@ -317,4 +376,4 @@ def test_sma_leaps_over_empty_stretches():
     (event,) = algorithm.update(Rows(np.arange(3.0), times), int(times[-1]))
     assert event.end.tolist() == [*range(1, 11), *range(10**15 + 1, 10**15 + 11)]
     assert algorithm.update(Rows(np.empty(0), NOTHING), 3 * 10**15)[0].arrival.tolist() == [2] * 10
-    assert algorithm.candidates == 0 and algorithm.keys().size == 0
+    assert algorithm.candidates == 0 and algorithm.partitions().size == 0

@@ -34,6 +34,7 @@ TIES = ("newest", "all")
 CASES = [(*case, stream) for case in served() for stream in streams.STREAMS]
 ALIKE = [pair for pair in itertools.combinations(WINDOWS, 2)
          if len({(kind(WINDOWS[name]), "time" in WINDOWS[name]) for name in pair}) == 1]  # fmt: skip
+ROOM = {"scase": 5}  # times: arrays that wait with room for more, which is not saved
 FEW = ("random", "tied", "jittered_tied", "broken")
 
 
@@ -138,7 +139,8 @@ def test_saving_and_loading_does_not_matter(algorithm, window, stream):
         answers = [(oracle.rows(m.push(batch)), oracle.rows(m.top())) for m in (stays, moves)]
         assert answers[0] == answers[1]
         assert replace(moves.stats, bytes=0) == replace(stays.stats, bytes=0)
-        assert moves.stats.bytes == pytest.approx(stays.stats.bytes, rel=0.1)  # Arrow packs its masks anew
+        room = ROOM.get(algorithm, 1.1)  # Arrow packs its masks anew
+        assert 1 / room <= moves.stats.bytes / stays.stats.bytes <= room
         moves.check()
     assert oracle.rows(stays.flush()) == oracle.rows(moves.flush())
 
@@ -174,17 +176,19 @@ def test_what_is_held_is_counted(algorithm, window):
     """Candidates and bytes are those of the arrays: of the state, and of the columns kept beside it."""
     query, _ = pair(3, window, algorithm=algorithm, error=tolerance(algorithm))
     monitor = sb.Monitor(query)
+    (pipeline,) = monitor.pipelines
     for batch in streams.cut(streams.make("jittered_tied"), 7):
+        first = pipeline.intake.accepted
         monitor.push(batch)
-        (pipeline,) = monitor.pipelines
         held = set(pipeline.algorithm.held().tolist())
         assert monitor.stats.candidates == len(held)
+        assert pipeline.algorithm.held(first).tolist() == sorted(number for number in held if number >= first)
         assert held <= set(pipeline.store.arrival.tolist())
         arrays = sum(array.nbytes for _, array in monitor.arrays())
         columns = sum(buffer.size for column in pipeline.store.table.columns for chunk in column.chunks
                       for buffer in chunk.buffers() if buffer is not None)  # fmt: skip
         assert arrays + pipeline.store.arrival.nbytes <= monitor.stats.bytes
-        assert monitor.stats.bytes <= arrays + pipeline.store.arrival.nbytes + columns
+        assert monitor.stats.bytes <= ROOM.get(algorithm, 1) * (arrays + pipeline.store.arrival.nbytes + columns)
 
 
 OPTIONAL = [name for name in EXACT if ALGORITHMS[name].options]

@@ -156,7 +156,7 @@ def test_partitions_that_come_and_go(algorithm):
         emitted += oracle.rows(monitor.push(batch))
         monitor.check()
     assert emitted + oracle.rows(monitor.flush()) == model.push(table) + model.flush()
-    assert monitor.stats.candidates == 0 and len(monitor.pipelines[0].intake.keys) < 1200
+    assert monitor.stats.candidates == 0 and len(monitor.pipelines[0].intake.partitions) < 1200
 
 
 @pytest.mark.parametrize("algorithm", [name for name in EXACT if name not in OURS])

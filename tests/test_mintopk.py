@@ -40,7 +40,7 @@ def test_holds_exactly_the_minimal_set(stream, k, extent, every, ties):
     for start in range(0, scores.size, pane):  # whole panes, so that no row is still open
         algorithm.update(Rows(scores[start : start + pane], first_position=start, first_arrival=start), 0)
         seen = min(start + pane, scores.size)
-        if algorithm.state.open_number.size:
+        if algorithm.state.open.arrival.size:
             continue
         objects = [(scores[i], i, i) for i in range(seen)]
         present = -(-seen // every) * every
@@ -91,7 +91,7 @@ def test_time_windows_with_uneven_arrivals_hold_the_minimal_set():
     for end in range(20, 960, 20):
         inside = (times >= end - 20) & (times < end)
         numbers = np.flatnonzero(inside)
-        algorithm.update(Rows(scores[inside], times[inside], number=numbers), end)
+        algorithm.update(Rows(scores[inside], times[inside], arrival=numbers), end)
         objects = [(scores[i], int(times[i]), int(i)) for i in np.flatnonzero(times < end)]
         expected = predicted(objects, 3, False, range(end + 20, end + 100, 20), 60)
         assert set(algorithm.held().tolist()) == expected

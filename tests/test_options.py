@@ -326,8 +326,8 @@ def test_what_contradicts_is_refused(query, words):
 @pytest.mark.parametrize(
     ("query", "line"),
     [
-        (dict(algorithm="pa(sigma=0.3)"), "missed with probability below 0.3 a"),
-        (dict(algorithm="pa"), "missed with probability below 0.001 a"),
+        (dict(algorithm="pa(sigma=0.3)"), "missed with probability of about 0.3 a"),
+        (dict(algorithm="pa"), "missed with probability of about 0.001 a"),
         (dict(error=0.02), "missed with probability below 0.02 a"),
         (dict(error=0.02, window=sb.last(6, every=3)), "answers: exact, though an error of 0.02 is allowed"),
         (dict(algorithm="sa", error=0.02), "answers: exact, though an error of 0.02 is allowed"),

@@ -13,7 +13,7 @@ from pair_cases import ALGORITHMS, COMPILED, CONDITIONS, make, pair
 import skyband as sb
 from skyband.algorithms.pairs.compiler import compiled
 from skyband.algorithms.pairs.monotone import recognised
-from skyband.kernels.pairs.sides import fill
+from skyband.kernels.pairs.two_colours import fill
 
 REAL = "abs(a.ts - b.ts) / (abs(a.temp - b.temp) * abs(a.humidity - b.humidity))"
 
@@ -137,6 +137,21 @@ def test_queries_share_a_skyband(windows, ties):
         for query, model in pairs:
             mine = [row[1:] for row in oracle.rows(table) if row[0] == query.name]
             assert mine == (model.flush() if batch is None else model.push(batch))
+
+
+@pytest.mark.parametrize("window", ONE_OF_EACH)
+def test_what_is_new_is_found_where_it_is(window):
+    """Also where rows are late, and of several partitions; and what has expired is not saved."""
+    query, _ = pair(3, window, partition_by=("h",), algorithm="scase")
+    monitor, first = sb.Monitor(query), 0
+    for batch in streams.cut(make("jittered", 3, 200), 2, 9):
+        monitor.push(batch)
+        algorithm, held = monitor.pipelines[0].algorithm, monitor.pipelines[0].algorithm.held()
+        assert algorithm.held(first).tolist() == held[held >= first].tolist()
+        assert algorithm.candidates == held.size
+        saved = {name: array.size for name, array in algorithm.arrays()}
+        assert saved["state.window.arrival"] + saved["waiting.arrival"] == held.size
+        first = monitor.pipelines[0].intake.accepted
 
 
 def test_colours_that_are_no_longer_in_use_are_forgotten():

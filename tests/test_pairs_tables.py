@@ -9,6 +9,8 @@ import pytest
 
 import skyband as sb
 from skyband.algorithms.pairs.scase import SCase
+from skyband.kernels.pairs.band import Pairs
+from skyband.storage.blocks import declaration, used
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from _pairs_windows import filled
@@ -33,7 +35,7 @@ def skyband_size(K, N, score, samples, apart):
     sizes = []
     for i in range(samples):
         monitor.push(table.slice(N + i * apart, apart))
-        sizes.append(monitor.pipelines[0].algorithm.states[0].size)
+        sizes.append(used(monitor.pipelines[0].algorithm.states[0].band, "pairs"))
     return np.mean(sizes)
 
 
@@ -71,8 +73,9 @@ def test_a_window_built_at_once(name):
     monitor = sb.Monitor(sb.TopKPairs(k=20, order_by=SCORES[name], window=sb.last(1_500), algorithm="scase"))
     monitor.push(pa.table({f"x{i}": points[:, i] for i in range(3)}))
     one, other = monitor.pipelines[0].algorithm.states[0], state_of(points, 20, name)
-    for mine, theirs in zip(one.band, other.band, strict=True):
-        assert mine[: one.size].tolist() == theirs[: other.size].tolist()
+    assert (mine := used(one.band, "pairs")) == used(other.band, "pairs")
+    for column in declaration(Pairs).columns:
+        assert getattr(one.band, column)[:mine].tolist() == getattr(other.band, column)[:mine].tolist()
 
 
 @pytest.mark.slow
@@ -80,6 +83,6 @@ def test_a_window_built_at_once(name):
 def test_table_3_large(N):
     """The furthest pairs share objects, so that the sizes of their skybands differ most from window to window."""
     windows = {"s1": 8, "s2": 30, "s3": 3, "s4": 30}
-    means = [np.mean([state_of(np.random.default_rng([N, i, seed]).random((N, 3)), 20, name).size
+    means = [np.mean([used(state_of(np.random.default_rng([N, i, seed]).random((N, 3)), 20, name).band, "pairs")
                       for i in range(windows[name])]) for seed, name in enumerate(SCORES)]  # fmt: skip
     assert np.mean(means) == pytest.approx(TABLE_3_LARGE[N], rel=0.03)

@@ -11,9 +11,9 @@ from skyband.algorithms.objects.scase import SCase
 from skyband.errors import QueryError
 from skyband.kernels.common import staircase
 from skyband.kernels.objects import pst
-from skyband.kernels.objects import skyband as scase
 from skyband.query import TopK
 from skyband.query.windows import last
+from skyband.storage.blocks import empty, resized
 
 LATE = 6
 KINDS = [(time, hopping) for time in (False, True) for hopping in (False, True)]
@@ -206,7 +206,7 @@ def test_short_windows_read_from_the_tree(scores, ties):
         for part, event in zip(emitted, algorithm.update(rows_of(batch, True), 0)):
             part += plain(event)
         algorithm.check()
-        planted += bool(algorithm.states[0].meta[scase.NODES])
+        planted += bool(algorithm.states[0].skyband.tree.meta[0].nodes)
     assert emitted == [arrivals(objects, q) for q in queries]
     assert planted or scores != "falling"
 
@@ -220,7 +220,7 @@ def test_snapshots_of_every_k_and_length():
         for k, n in itertools.product(range(1, K + 1), range(1, N + 1)):
             expected = top(objects[max(0, done - n) : done], k, "newest")
             assert algorithm.result(algorithm.query, k, n).arrival.tolist() == [o[2] for o in expected]
-        planted += bool(algorithm.states[0].meta[scase.NODES])
+        planted += bool(algorithm.states[0].skyband.tree.meta[0].nodes)
         algorithm.check()
     assert planted
 
@@ -312,8 +312,8 @@ def test_the_staircase_stands_for_the_skyband(K, strict):
     for size in (1, 5, 40):
         ranked = top(list(zip(rng.integers(0, 9, size) * 1.0, rng.integers(0, 20, size), range(size))), size, "newest")
         score, time, number = (np.array(column) for column in zip(*ranked))
-        stairs = staircase.Stairs(np.zeros(size), *(np.zeros(size, np.int64) for _ in range(3)))
-        kept, steps = staircase.climb(staircase.Objects(score, time, number), size, stairs, K, 0, strict)
+        stairs = resized(empty(staircase.Stairs), "points", size)
+        kept = staircase.climb(staircase.Objects(score, time, number), size, stairs, K, 0, strict)
 
         def dominators(of, ranked=ranked):
             above = [o for o in ranked if o[1] >= of[1] and (o[0] > of[0] if strict else o > of)]
@@ -321,7 +321,7 @@ def test_the_staircase_stands_for_the_skyband(K, strict):
 
         assert [o[2] for o in ranked if dominators(o) < K] == number[:kept].tolist()
         for of in itertools.product(range(-1, 10), range(-1, 21), (-1, size // 2 + 0.5, size)):
-            assert staircase.dominated(stairs, steps, of, strict) == (dominators(of) >= K)
+            assert staircase.dominated(stairs, of, strict) == (dominators(of) >= K)
 
 
 def test_the_tree_gives_what_sorting_gives():
@@ -330,17 +330,17 @@ def test_the_tree_gives_what_sorting_gives():
         ranked = top(
             list(zip(rng.integers(0, size, size) * 1.0, rng.integers(0, 30, size), range(size))), size, "newest"
         )
-        tree = pst.Tree(np.zeros(size), np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size))
+        tree = resized(empty(pst.Tree), "objects", size)
         pst.build(tree, staircase.Objects(*(np.array(column) for column in zip(*ranked))), size)
         nodes = list(zip(*(column.tolist() for column in tree[:3])))
         assert sorted(nodes) == sorted(ranked)
         for k, start in itertools.product((1, 2, 5, size, 200), (0, 7, 20, 29, 30)):
             live = [o for o in ranked if o[1] >= start]
-            found = [nodes[i] for i in pst.candidates(tree, size, k, start)]
+            found = [nodes[i] for i in pst.candidates(tree, k, start)]
             assert top(found, k, "newest") == live[:k]
             assert len(found) <= k + math.log2(size) + 1
             least = rng.integers(0, size) * 1.0
-            reached = [nodes[i] for i in pst.reaching(tree, size, least, start)]
+            reached = [nodes[i] for i in pst.reaching(tree, least, start)]
             assert sorted(reached) == sorted(o for o in live if o[0] >= least)
 
 

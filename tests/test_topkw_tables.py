@@ -14,7 +14,6 @@ from skyband.algorithms.objects.ra import RA
 from skyband.algorithms.objects.sa import SA
 from skyband.algorithms.objects.sma import SMA
 from skyband.algorithms.objects.tma import TMA
-from skyband.kernels.objects.bands import LIMIT, THRESHOLD, TOP
 from skyband.query import TopK
 from skyband.query.windows import last
 
@@ -101,31 +100,33 @@ def test_limits_at_the_edges():
 
 def test_table_ii():
     for state, expected in zip(steps(TMA(query(1, 6))), TABLE_II_TMA, strict=True):
-        assert state.arrival.tolist() == expected
+        assert state.band.arrival.tolist() == expected
     for state, (band, threshold) in zip(steps(SMA(query(1, 6))), TABLE_II_SMA, strict=True):
-        assert (state.arrival.tolist(), -state.real[THRESHOLD]) == (band, S[threshold])
+        assert (state.band.arrival.tolist(), -state.band.meta[0].threshold) == (band, S[threshold])
 
 
 def test_table_iii():
     """The paper's filter is the smaller: its query index keeps objects beyond the threshold from the filter."""
     for state, (band, filtered, buffer) in zip(steps(SASF(query(1, 6), buffer=3)), TABLE_III, strict=True):
-        assert state.arrival.tolist() == band
-        assert sorted(state.buffer_number.tolist(), reverse=True)[: len(buffer)] == buffer
-        assert set(filtered) <= set(state.filter_number.tolist()) <= set(buffer)
+        assert state.band.arrival.tolist() == band
+        assert sorted(state.buffer.arrival.tolist(), reverse=True)[: len(buffer)] == buffer
+        assert set(filtered) <= set(state.sieve.arrival.tolist()) <= set(buffer)
 
 
 def test_table_vi():
     sigma = next(s for s in np.geomspace(0.5, 1e-3, 100) if limit(6, 1, s) == 3)
     for state, (band, threshold) in zip(steps(PA(query(1, 6), sigma=sigma, additional=1)), TABLE_VI, strict=True):
-        assert state.arrival.tolist() == band
-        assert state.meta[TOP] == 1
-        assert np.isnan(state.real[THRESHOLD]) if threshold is None else -state.real[THRESHOLD] == threshold
+        assert state.band.arrival.tolist() == band
+        assert state.band.meta[0].top == 1
+        assert (
+            np.isnan(state.band.meta[0].threshold) if threshold is None else -state.band.meta[0].threshold == threshold
+        )
 
 
 def test_table_vii():
     """Step 11 as Algorithm 3 has it: the limit is reached, so o₁₀, which o₁₁ dominates, goes."""
     for state, (band, bound) in zip(steps(RA(query(1, 6), gamma=0.5)), TABLE_VII, strict=True):
-        assert (state.arrival.tolist(), state.meta[LIMIT]) == (band, bound)
+        assert (state.band.arrival.tolist(), state.band.meta[0].limit) == (band, bound)
 
 
 # Averages over random-order streams

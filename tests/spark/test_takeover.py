@@ -123,7 +123,7 @@ def test_an_older_state_is_refused():
 def test_approximate_answers_do_not_go_on():
     """What PA threw away may be wanted by a smaller query."""
     table = streams.make("random", size=60)
-    stages = Stages(query_for("time", **LARGE, error=0.1), table.schema)
+    stages = Stages(query_for("count", **LARGE, error=0.1), table.schema)
     stages.batch([[pa.concat_tables([table])]])
     with pytest.raises(StateError, match="k was 6 and is 2"):
-        goes_on(stages, query_for("time", **SMALL, error=0.1), table.schema).batch([[table]])
+        goes_on(stages, query_for("count", **SMALL, error=0.1), table.schema).batch([[table]])

@@ -79,7 +79,7 @@ class Rows(NamedTuple):
 
 
 class Rankings(NamedTuple):
-    """Windows that closed. Block b holds ``number[offset[b]:offset[b + 1]]``, best first."""
+    """Windows that closed. Block b holds ``arrival[offset[b]:offset[b + 1]]``, best first."""
 
     end: Ints  # of each block: where its window ends
     partition: Ints  # its partition
@@ -93,7 +93,7 @@ class Rankings(NamedTuple):
     @classmethod
     def of(cls, out: Output) -> "Rankings":
         """What a kernel emitted."""
-        blocks, rows = out.used
+        blocks, rows = out.used[0].item()
         score = out.score[:rows]
         if 2 * rows < out.score.size:  # an answer that is kept should not keep the room that was left
             score = score.copy()

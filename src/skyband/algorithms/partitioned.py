@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,8 @@ from skyband.algorithms.contract import (
     FOREVER,
     NO_CHANGES,
     NO_RANKINGS,
+    NO_TAGS,
+    NO_VALUES,
     NOTHING,
     Algorithm,
     Changes,
@@ -22,27 +24,57 @@ from skyband.algorithms.contract import (
 )
 from skyband.order import ranking
 from skyband.query import Query
+from skyband.storage import blocks
+from skyband.storage.blocks import ARRIVAL, TAG, block, column
 
-_WIDE = ("values", "tags")  # two-dimensional: saved row by row
-_COLUMNS = Rows._fields[:4]
 S = TypeVar("S", bound=tuple[Any, ...])
 
 
+@block(version=1)
+class Waiting(NamedTuple):
+    """Rows of one partition that wait for their pane to close."""
+
+    score: Annotated[Floats, column("rows")]
+    position: Annotated[Ints, column("rows")]
+    arrival: Annotated[Ints, column("rows", holds=ARRIVAL)]
+    values: Annotated[Floats, column("rows", wide=True)]
+    tags: Annotated[Ints, column("rows", wide=True, holds=TAG)]
+
+    @classmethod
+    def of(cls, rows: Rows) -> "Waiting":
+        """The block of some rows."""
+        size = rows.score.size
+        values = rows.values.T if rows.values.size else np.empty((0, size))
+        tags = rows.tags.T if rows.tags.size else np.empty((0, size), np.int64)
+        return cls(rows.score, rows.position, rows.arrival, values, tags)
+
+    def rows(self, partition: int) -> Rows:
+        """The rows of the block."""
+        values = self.values.T if self.values.size else NO_VALUES
+        tags = self.tags.T if self.tags.size else NO_TAGS
+        which = np.full(self.score.size, partition)
+        return Rows(self.score, self.position, which, self.arrival, 0, 0, values, tags)
+
+
 class PerKey(Algorithm, Generic[S]):
-    """An algorithm that keeps a state (a NamedTuple of arrays) for each partition by itself.
+    """An algorithm that keeps a state (a block) for each partition by itself.
 
     A subclass says how one partition advances; the rows it is handed are of that partition only. For windows that
     move with every arrival they come in arrival order, perhaps out of event-time order. For hopping windows they come
     in event-time order and only when the frontier has passed their pane: the rows ahead of it wait here.
     """
 
-    state_type: ClassVar[type[Any]]  # the NamedTuple
+    state_type: ClassVar[type[Any]]  # the block
 
     def __init__(self, *queries: Query, **options: float) -> None:
         super().__init__(*queries, **options)
         self.states: dict[int, S] = {}
         self.waiting: dict[int, Rows] = {}
         self.newest = -FOREVER  # event time, over all partitions: hopping windows are the same for all of them
+        self.touched: list[int] = []  # the partitions that the last batch had rows of
+        self._counts: dict[int, int] = {}  # objects held, by partition, as last counted,
+        self._total = 0  # and of all
+        self._uncounted: set[int] = set()  # partitions where they may have changed since
 
     @abstractmethod
     def fresh(self) -> S:
@@ -64,20 +96,31 @@ class PerKey(Algorithm, Generic[S]):
     def arrivals(self, state: S) -> Ints:
         """The arrival numbers of the objects in a state, in any order."""
 
+    def arrived(self, state: S, since: int) -> Ints:
+        """Those of :meth:`arrivals` from ``since``, the first of the last batch, on."""
+        arrivals = self.arrivals(state)
+        return arrivals[arrivals >= since]
+
+    def count(self, state: S) -> int:
+        """How many objects are in a state."""
+        return np.unique(self.arrivals(state)).size
+
     @abstractmethod
     def verify(self, state: S) -> None:
         """Assert the invariants of one state."""
 
     def idle(self, state: S) -> bool:
         """Whether the state holds nothing that a later row could need, so that the partition may be forgotten."""
-        return self.window.time and self.arrivals(state).size == 0
+        return self.window.time and self.count(state) == 0
 
     def update(self, rows: Rows, frontier: int) -> tuple[Emission, ...]:
         hopping = self.window.hopping
         emitted: list[tuple[Emission, ...]] = []
         touched = dict(_by_key(rows)) if rows.score.size else {}
         self.newest = max(self.newest, int(rows.position.max(initial=-FOREVER)))
-        partitions = sorted(self.states.keys() | touched.keys()) if hopping and self.window.time else sorted(touched)
+        self.touched = sorted(touched)
+        partitions = sorted(self.states.keys() | touched.keys()) if hopping and self.window.time else self.touched
+        self._uncounted.update(partitions)
         for partition in partitions:
             state = self.states.get(partition)
             part = touched.get(partition, Rows(np.empty(0)))
@@ -111,33 +154,52 @@ class PerKey(Algorithm, Generic[S]):
         return join_rankings(blocks)
 
     def held(self, since: int = 0) -> Ints:
-        parts = [self.arrivals(state) for state in self.states.values()]
-        parts += [rows.arrival for rows in self.waiting.values()]
-        return np.unique(np.concatenate([part[part >= since] for part in parts])) if parts else NOTHING
+        if since:
+            parts = [self.arrived(self.states[p], since) for p in self.touched if p in self.states]
+            waiting = [self.waiting[p].arrival for p in self.touched if p in self.waiting]
+        else:
+            parts = [self.arrivals(state) for state in self.states.values()]
+            waiting = [rows.arrival for rows in self.waiting.values()]
+        parts += [arrivals[arrivals >= since] for arrivals in waiting]
+        return np.unique(np.concatenate(parts)) if parts else NOTHING
+
+    @property
+    def candidates(self) -> int:
+        for partition in self._uncounted:
+            count = self.count(self.states[partition]) if partition in self.states else 0
+            count += self.waiting[partition].score.size if partition in self.waiting else 0
+            self._total += count - self._counts.pop(partition, 0)
+            if count:
+                self._counts[partition] = count
+        self._uncounted.clear()
+        return self._total
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         yield "newest", np.array([self.newest])
-        for partition in sorted(self.states):
-            for name, array in zip(self.state_type._fields, self.states[partition], strict=True):
-                yield f"{partition}.{name}", array
-        for partition in sorted(self.waiting):
-            for name in (*_COLUMNS, *_WIDE):
-                yield f"{partition}.waiting.{name}", getattr(self.waiting[partition], name).ravel()
+        partitions = sorted(self.states)
+        yield "partitions", np.array(partitions, np.int64)
+        yield from blocks.saved(self.state_type, [self.states[partition] for partition in partitions], "state.")
+        waiting = sorted(self.waiting)
+        yield "waiting", np.array(waiting, np.int64)
+        yield from blocks.saved(Waiting, [Waiting.of(self.waiting[partition]) for partition in waiting], "waiting.")
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         self.newest = int(arrays["newest"][0])
-        self.states, self.waiting = {}, {}
-        parts: dict[int, dict[str, NDArray[Any]]] = {}
-        for name, array in arrays.items():
-            partition, _, field = name.partition(".")
-            if field:
-                parts.setdefault(int(partition), {})[field] = array
-        for code, part in parts.items():
-            self.states[code] = self.state_type(*(part[field] for field in self.state_type._fields))
-            if f"waiting.{_COLUMNS[0]}" in part:
-                score, position, partitions, arrival = (part[f"waiting.{field}"] for field in _COLUMNS)
-                values, tags = (part[f"waiting.{field}"].reshape(score.size, -1) for field in _WIDE)
-                self.waiting[code] = Rows(score, position, partitions, arrival, 0, 0, values, tags)
+        states = blocks.restored(self.state_type, arrays, "state.")
+        self.states = dict(zip(arrays["partitions"].tolist(), states, strict=True))
+        rows = blocks.restored(Waiting, arrays, "waiting.")
+        self.waiting = {p: block.rows(p) for p, block in zip(arrays["waiting"].tolist(), rows, strict=True)}
+        self.recount()
+
+    def recount(self) -> None:
+        """Counts the objects of all partitions anew, when they are next asked for."""
+        self._counts, self._total, self.touched = {}, 0, []
+        self._uncounted = {*self.states, *self.waiting}
+
+    @property
+    def nbytes(self) -> int:
+        states: list[Any] = [*self.states.values(), *(Waiting.of(rows) for rows in self.waiting.values())]
+        return 8 * (1 + len(states)) + sum(map(blocks.nbytes, states))
 
     def partitions(self) -> Ints:
         return np.array(sorted(self.states), np.int64)
@@ -148,9 +210,13 @@ class PerKey(Algorithm, Generic[S]):
             int(code[partition]): rows._replace(partition=code[rows.partition])
             for partition, rows in self.waiting.items()
         }
+        self._counts, self._total = {}, 0
+        self._uncounted = {*self.states, *self.waiting}
+        self.touched = [int(code[partition]) for partition in self.touched if code[partition] >= 0]
 
     def check(self) -> None:
         for state in self.states.values():
+            blocks.check(state)
             self.verify(state)
 
     def _ripe(self, partition: int, rows: Rows, frontier: int) -> tuple[Rows, int]:
@@ -174,6 +240,42 @@ class PerKey(Algorithm, Generic[S]):
             return emitted[0]
         join = join_rankings if self.window.hopping else _join_changes
         return tuple(join(list(events)) for events in zip(*emitted, strict=True))
+
+
+class ByHand(PerKey[S]):
+    """As :class:`PerKey`, for states that are no blocks yet but NamedTuples of arrays, which are saved one by one."""
+
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        yield "newest", np.array([self.newest])
+        for partition in sorted(self.states):
+            for name, array in zip(self.state_type._fields, self.states[partition], strict=True):
+                yield f"{partition}.{name}", array
+        for partition in sorted(self.waiting):
+            for name in (*Rows._fields[:4], "values", "tags"):
+                yield f"{partition}.waiting.{name}", getattr(self.waiting[partition], name).ravel()
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self.newest = int(arrays["newest"][0])
+        self.states, self.waiting, parts = {}, {}, dict[int, dict[str, NDArray[Any]]]()
+        for name, array in arrays.items():
+            partition, _, field = name.partition(".")
+            if field:
+                parts.setdefault(int(partition), {})[field] = array
+        for code, part in parts.items():
+            self.states[code] = self.state_type(*(part[field] for field in self.state_type._fields))
+            if "waiting.score" in part:
+                score, position, partitions, arrival = (part[f"waiting.{field}"] for field in Rows._fields[:4])
+                values, tags = (part[f"waiting.{field}"].reshape(score.size, -1) for field in ("values", "tags"))
+                self.waiting[code] = Rows(score, position, partitions, arrival, 0, 0, values, tags)
+        self.recount()
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for _, array in self.arrays())
+
+    def check(self) -> None:
+        for state in self.states.values():
+            self.verify(state)
 
 
 def _by_key(rows: Rows) -> Iterator[tuple[int, Rows]]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyband.algorithms.contract import FOREVER, NOTHING, Changes, Emission, Floats, Ints, Rankings, Rows
-from skyband.algorithms.partitioned import PerKey, best
+from skyband.algorithms.partitioned import ByHand, best
 from skyband.kernels.dominating.harvest import dominating
 from skyband.kernels.dominating.ledger import (
     GONE,
@@ -68,7 +68,7 @@ def joined(*parts: type[Any]) -> type[Any]:
     return namedtuple("State", [*fields, "clock"])
 
 
-class Dominating(PerKey[State]):
+class Dominating(ByHand[State]):
     """An algorithm that holds all points of the window in a :class:`Space`, and exact scores in a :class:`Ledger`.
 
     A *step* is what happens between two answers: for windows that move with every arrival, one point comes and any

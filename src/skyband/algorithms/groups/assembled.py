@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from skyband.algorithms.contract import FOREVER, NO_RANKINGS, NOTHING, Changes, Emission, Floats, Ints, Rankings, Rows
 from skyband.algorithms.groups import parts as states
 from skyband.algorithms.groups.parts import Whole
-from skyband.algorithms.partitioned import PerKey
+from skyband.algorithms.partitioned import ByHand
 from skyband.errors import QueryError
 from skyband.kernels.common.ranking import k_best
 from skyband.kernels.groups import assemble as kernel
@@ -33,7 +33,7 @@ _Fields: Any = namedtuple("State", _NAMES)  # type: ignore[misc]
 State = tuple[NDArray[Any], ...]
 
 
-class Assembled(PerKey[State]):
+class Assembled(ByHand[State]):
     """An algorithm that holds rows and, above them, a view of the k_max best objects."""
 
     serves = frozenset({"hopping", "arrival"})

@@ -28,7 +28,7 @@ def merged(parts: Partials, program: Program) -> Partials:
 
     >>> ints, floats = np.array([7, 7, 5]), np.array([0.1, 0.2, 1.0])
     >>> one = merged(amounts(np.array([1, 1, 0]), np.array([3, 3, 3]), floats, ints, ints), SUMS)
-    >>> one.group.tolist(), one.pane.tolist(), one.sums[:, 1].tolist(), one.time.tolist()
+    >>> one.group.tolist(), one.pane.tolist(), one.sums[:, 1].tolist(), one.position.tolist()
     ([0, 1], [3, 3], [1.0, 0.30000000000000004], [5, 7])
     """
     if not parts.group.size:

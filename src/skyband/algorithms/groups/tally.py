@@ -11,7 +11,7 @@ from skyband.algorithms.groups import books
 from skyband.algorithms.groups import parts as states
 from skyband.algorithms.groups.assembled import changes_of
 from skyband.algorithms.groups.partials import Partials
-from skyband.algorithms.partitioned import PerKey, join_rankings
+from skyband.algorithms.partitioned import ByHand, join_rankings
 from skyband.kernels.common.ranking import k_best
 from skyband.kernels.groups import view as views
 from skyband.kernels.groups.arrivals import arrive
@@ -40,7 +40,7 @@ class State(NamedTuple):
     now: Ints  # the newest position
 
 
-class Tally(PerKey[State]):
+class Tally(ByHand[State]):
     """Aggregates over all rows of a group in a window that moves with every arrival; of no paper, but our own.
 
     Every row that comes, and every one that expires, changes the aggregates of one group, at a cost that does not

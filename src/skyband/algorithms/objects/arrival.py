@@ -1,41 +1,29 @@
 """What the algorithms for windows that move with every arrival have in common."""
 
 from abc import abstractmethod
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skyband.algorithms.contract import NOTHING, Changes, Emission, Floats, Ints, Rows
+from skyband.algorithms.contract import Changes, Emission, Floats, Ints, Rows
 from skyband.algorithms.partitioned import PerKey, best
 from skyband.errors import QueryError
 from skyband.kernels.objects import bands
-from skyband.kernels.objects.arrivals import EXTENT, NOW, Batch, new_clock, process
-from skyband.kernels.objects.bands import Band, Log
+from skyband.kernels.objects.arrivals import Banded, Batch, process
+from skyband.kernels.objects.bands import Band
+from skyband.kernels.objects.log import Log
 from skyband.order import ranking
 from skyband.query import Query
+from skyband.storage.blocks import empty, straight
 
 MOST = 1 << 40  # objects: more than any machine holds
 MOST_CELLS = 1 << 20  # they are laid out whether or not there are objects in them
 
-
-class BandState(NamedTuple):
-    """A band (see :class:`skyband.kernels.objects.bands.Band`) and its clock."""
-
-    score: Floats
-    position: Ints
-    arrival: Ints
-    shown: NDArray[np.int8]
-    meta: Ints
-    real: Floats
-    clock: Ints
-
-
-S = TypeVar("S", bound=tuple[NDArray[Any], ...])
+S = TypeVar("S", bound=tuple[Any, ...])
 
 
 class EveryArrival(PerKey[S]):
-    """An algorithm whose state begins with the band of the query and ends with a clock."""
+    """An algorithm whose state has the ``band`` of the query and a ``clock``."""
 
     serves = frozenset({"arrival"})
 
@@ -49,7 +37,7 @@ class EveryArrival(PerKey[S]):
         """All objects held, each once; those out of the window left out."""
 
     def snapshot(self, state: S, waiting: Rows, query: Query, k: int, last: int | None) -> tuple[int, Ints, Floats]:
-        now = int(state[-1][NOW])
+        now = int(_clock(state)["now"][0])
         rows = self.objects(state)
         rows = rows.take(rows.position > now - (last or self.window.extent))
         return now + 1, *best(rows, k, self.ties)
@@ -58,14 +46,15 @@ class EveryArrival(PerKey[S]):
         return self.objects(state).arrival
 
     def verify(self, state: S) -> None:
-        band = Band(*state[:6])
+        band: Band = state.band  # type: ignore[attr-defined]
         verify_band(band)
-        assert state[-1][EXTENT] == self.window.extent
-        assert (band.position > self.dead(state)).all(), "an object is out of the window"
+        assert _clock(state)["extent"][0] == self.window.extent
+        assert self.count(state) == self.arrivals(state).size, "what is held is counted wrong"
+        assert (band_rows(band).position > self.dead(state)).all(), "an object is out of the window"
 
     def dead(self, state: S) -> int:
-        """The newest time that is out of the window."""
-        return int(state[-1][NOW] - state[-1][EXTENT])
+        """The newest position that is out of the window."""
+        return int(_clock(state)["now"][0]) - self.window.extent
 
     def _check_options(self) -> None:
         """Refuses options that make no sense; every algorithm has some of these."""
@@ -80,24 +69,30 @@ class EveryArrival(PerKey[S]):
             raise QueryError(f"sigma={given['sigma']:g} must lie between 0 and 1: it is a probability of error")
 
 
-class OneBand(EveryArrival[BandState]):
+class OneBand(EveryArrival[Banded]):
     """An algorithm that holds one band and nothing else."""
 
-    state_type = BandState
+    state_type = Banded
 
     @abstractmethod
     def band(self) -> Band:
         """The band to begin with."""
 
-    def fresh(self) -> BandState:
-        return BandState(*self.band(), new_clock(self.window.extent))
+    def fresh(self) -> Banded:
+        return empty(Banded, band=self.band(), extent=self.window.extent)
 
-    def advance(self, state: BandState, rows: Rows, frontier: int) -> tuple[BandState, tuple[Emission, ...]]:
-        band, log = process(Band(*state[:6]), state.clock, batch_of(rows))
-        return BandState(*band, state.clock), (changes_of(log),)
+    def advance(self, state: Banded, rows: Rows, frontier: int) -> tuple[Banded, tuple[Emission, ...]]:
+        state, log = process(state, batch_of(rows))
+        return state, (changes_of(log),)
 
-    def objects(self, state: BandState) -> Rows:
-        return band_rows(Band(*state[:6]))
+    def objects(self, state: Banded) -> Rows:
+        return band_rows(state.band)
+
+    def arrivals(self, state: Banded) -> Ints:
+        return band_arrivals(state.band)
+
+    def count(self, state: Banded) -> int:
+        return int(state.band.meta["held"][0])
 
 
 def batch_of(rows: Rows) -> Batch:
@@ -109,49 +104,56 @@ def batch_of(rows: Rows) -> Batch:
 
 
 def band_rows(band: Band) -> Rows:
-    """The objects of a band that is at rest."""
-    return Rows(band.score, band.position, np.zeros_like(band.position), band.arrival)
+    """The objects of a band, best first."""
+    band, held = straight(band, "objects"), int(band.meta["held"][0])
+    return Rows(band.score[:held], band.position[:held], np.zeros(held, np.int64), band.arrival[:held])
+
+
+def band_arrivals(band: Band) -> Ints:
+    """The arrival numbers of the objects of a band, best first."""
+    start, held = int(band.meta["start"][0]), int(band.meta["held"][0])
+    return band.arrival[start : start + held]
 
 
 def changes_of(log: Log) -> Changes:
-    """What a kernel logged."""
-    count = log.used[0]
-    return Changes(log.trigger[:count], log.at[:count], NOTHING, log.op[:count], log.arrival[:count], log.score[:count])
+    """What a kernel logged; until the partition is known, the query stands in its place."""
+    (count,) = log.used[0].item()
+    return Changes(log.trigger[:count], log.at[:count], log.query[:count], log.op[:count], log.arrival[:count],
+                   log.score[:count])  # fmt: skip
 
 
 def verify_band(band: Band) -> None:
-    """Asserts the invariants of a band that is at rest."""
-    meta, size = band.meta, band.score.size
-    assert meta[bands.START] == 0
-    assert meta[bands.SIZE] == size == band.position.size == band.arrival.size == band.shown.size
-    assert (ranking(band.score, band.position, band.arrival) == np.arange(size)).all(), "a band is not in order"
-    assert np.unique(band.arrival).size == size, "an object is in a band twice"
-    k, top = meta[bands.K], meta[bands.TOP]
-    wanted = min(k, size)
-    if meta[bands.TIES] and size > k:
-        wanted = np.count_nonzero(band.score >= band.score[k - 1])
+    """Asserts the invariants of a band between batches."""
+    band, meta = straight(band, "objects"), band.meta[0]
+    held, k, top = meta.held, meta.k, meta.top
+    score, position, arrival, shown = band.score[:held], band.position[:held], band.arrival[:held], band.shown[:held]
+    assert (ranking(score, position, arrival) == np.arange(held)).all(), "a band is not in order"
+    assert np.unique(arrival).size == held, "an object is in a band twice"
+    wanted = min(k, held)
+    if meta.ties and held > k:
+        wanted = np.count_nonzero(score >= score[k - 1])
     assert top == wanted, "the top k is not settled"
-    assert band.shown[:top].all() and not band.shown[top:].any()
-    tracked = slice(None) if meta[bands.KIND] == bands.CAP else slice(top)
-    oldest = min(zip(band.position[tracked].tolist(), band.arrival[tracked].tolist(), strict=True), default=None)
-    assert oldest is None or oldest >= (meta[bands.OLDEST_TIME], meta[bands.OLDEST_NUMBER]), "an expiry would be missed"
-    threshold = band.real[bands.THRESHOLD]
-    if meta[bands.KIND] == bands.CAP:
-        assert size <= max(meta[bands.CAPACITY], top)
-        assert np.isnan(threshold) or not size or threshold <= band.score[min(size, meta[bands.CAPACITY]) - 1]
-    elif meta[bands.LIMIT] > 0:
-        assert size - top < meta[bands.LIMIT], "pruning is overdue"
-    elif meta[bands.KIND] == bands.PRUNE:
-        assert (dominators(band) < k).all(), "a dominated object is held"
+    assert shown[:top].all() and not shown[top:].any()
+    tracked = slice(None) if meta.kind == bands.CAP else slice(top)
+    oldest = min(zip(position[tracked].tolist(), arrival[tracked].tolist(), strict=True), default=None)
+    assert oldest is None or oldest >= (meta.oldest_position, meta.oldest_arrival), "an expiry would be missed"
+    if meta.kind == bands.CAP:
+        assert held <= max(meta.capacity, top)
+        assert np.isnan(meta.threshold) or not held or meta.threshold <= score[min(held, meta.capacity) - 1]
+    elif meta.limit > 0:
+        assert held - top < meta.limit, "pruning is overdue"
+    elif meta.kind == bands.PRUNE:
+        assert (dominators(band_rows(band), bool(meta.ties)) < k).all(), "a dominated object is held"
 
 
-def dominators(band: Band) -> Ints:
-    """How many objects of the band dominate each of its objects."""
-    newer = (band.position[:, None] > band.position) | (band.position[:, None] == band.position) & (
-        band.arrival[:, None] > band.arrival
-    )
-    better = np.arange(band.score.size)[:, None] < np.arange(band.score.size)
-    if band.meta[bands.TIES]:
-        better = band.score[:, None] > band.score
+def dominators(rows: Rows, ties: bool) -> Ints:
+    """How many objects of a ranked list dominate each of its objects."""
+    position, arrival = rows.position, rows.arrival
+    newer = (position[:, None] > position) | (position[:, None] == position) & (arrival[:, None] > arrival)
+    better = rows.score[:, None] > rows.score if ties else np.tri(position.size, k=-1, dtype=bool).T
     count: Ints = np.count_nonzero(newer & better, axis=0)
     return count
+
+
+def _clock(state: Any) -> Any:
+    return state.clock

@@ -1,44 +1,21 @@
 """SASF, SARF, SAPF, RASF, RARF and RAPF: strict and relaxed k-skybands behind a filter of recent objects."""
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.algorithms.contract import Emission, Floats, Ints, Rows
-from skyband.algorithms.objects.arrival import EveryArrival, band_rows, batch_of, changes_of, verify_band
+from skyband.algorithms.contract import Emission, Ints, Rows
+from skyband.algorithms.objects.arrival import EveryArrival, band_arrivals, band_rows, batch_of, changes_of, verify_band
 from skyband.algorithms.objects.limits import limit
 from skyband.errors import QueryError
-from skyband.kernels.objects import arrivals
-from skyband.kernels.objects.arrivals import Buffer, Held, empty_buffer, new_clock, process_filtered
-from skyband.kernels.objects.bands import CAP, PRUNE, Band, empty_band
+from skyband.kernels.objects.arrivals import Buffer, Sieved, process_filtered
+from skyband.kernels.objects.bands import CAP, PRUNE, empty_band
 from skyband.query import Query
+from skyband.storage.blocks import empty
 
 
-class FilteredState(NamedTuple):
-    """The query's band, the filter's band, the buffer of recent objects, and the clock."""
-
-    score: Floats
-    position: Ints
-    arrival: Ints
-    shown: NDArray[np.int8]
-    meta: Ints
-    real: Floats
-    filter_score: Floats
-    filter_time: Ints
-    filter_number: Ints
-    filter_shown: NDArray[np.int8]
-    filter_meta: Ints
-    filter_real: Floats
-    buffer_score: Floats
-    buffer_time: Ints
-    buffer_number: Ints
-    buffer_sent: NDArray[np.int8]
-    buffer_meta: Ints
-    clock: Ints
-
-
-class Filtered(EveryArrival[FilteredState]):
+class Filtered(EveryArrival[Sieved]):
     """A k-skyband behind a *query filter*, in all combinations of topkw, section 5.
 
     A FIFO buffer holds the most recent objects; the filter is a strict, relaxed or probabilistic k-skyband of what is
@@ -64,7 +41,7 @@ class Filtered(EveryArrival[FilteredState]):
     lifted only when fewer than two candidates are left (section 6.1).
     """
 
-    state_type = FilteredState
+    state_type = Sieved
     options: ClassVar[dict[str, float]] = {"buffer": 2000}
     relaxed: ClassVar[bool]  # the query's k-skyband
     filter_kind: ClassVar[int]
@@ -80,42 +57,48 @@ class Filtered(EveryArrival[FilteredState]):
                                  "become one of the top k unseen")  # fmt: skip
             self.buffer = most
 
-    def fresh(self) -> FilteredState:
+    def fresh(self) -> Sieved:
         k, gamma = self.query.k, self.parameters.get("gamma", 0.0)
         band = empty_band(PRUNE, k, self.ties, gamma=gamma if self.relaxed else 0.0)
         if self.filter_kind == CAP:
             sieve = empty_band(CAP, k, limit=limit(self.buffer, k, self.parameters["sigma"]), floor=2, step=1.0)
         else:
             sieve = empty_band(PRUNE, k, gamma=gamma if self.filter_relaxed else 0.0)
-        return FilteredState(*band, *sieve, *empty_buffer(self.buffer), new_clock(self.window.extent))
+        buffer = empty(Buffer, room=self.buffer)
+        return empty(Sieved, band=band, sieve=sieve, buffer=buffer, extent=self.window.extent)
 
-    def advance(self, state: FilteredState, rows: Rows, frontier: int) -> tuple[FilteredState, tuple[Emission, ...]]:
-        held, log = process_filtered(_held(state), state.clock, batch_of(rows))
-        return FilteredState(*held.band, *held.sieve, *held.buffer, state.clock), (changes_of(log),)
+    def advance(self, state: Sieved, rows: Rows, frontier: int) -> tuple[Sieved, tuple[Emission, ...]]:
+        state, log = process_filtered(state, batch_of(rows))
+        return state, (changes_of(log),)
 
-    def objects(self, state: FilteredState) -> Rows:
-        held = _held(state)
-        recent, sent = _buffered(held.buffer)
-        return band_rows(held.band).join(recent.take(~sent))
+    def objects(self, state: Sieved) -> Rows:
+        recent, sent = _buffered(state.buffer)
+        return band_rows(state.band).join(recent.take(~sent))
 
-    def arrivals(self, state: FilteredState) -> Ints:
-        held = _held(state)
-        return np.union1d(held.band.arrival, _buffered(held.buffer)[0].arrival)
+    def arrivals(self, state: Sieved) -> Ints:
+        return np.union1d(band_arrivals(state.band), _buffered(state.buffer)[0].arrival)
 
-    def verify(self, state: FilteredState) -> None:
+    def arrived(self, state: Sieved, since: int) -> Ints:
+        arrival = band_arrivals(state.band)
+        recent = _buffered(state.buffer, int(state.clock["brought"][0]))[0].arrival
+        return np.union1d(arrival[arrival >= since], recent[recent >= since])
+
+    def count(self, state: Sieved) -> int:
+        buffer = state.buffer.meta
+        return int(state.band.meta["held"][0] + buffer["held"][0] - buffer["shared"][0])
+
+    def verify(self, state: Sieved) -> None:
         super().verify(state)
-        band, sieve, buffer = _held(state)
-        verify_band(sieve)
-        recent, sent = _buffered(buffer)
-        assert recent.arrival.size <= buffer.meta[arrivals.ROOM] == self.buffer
+        verify_band(state.sieve)
+        buffer, (recent, sent) = state.buffer.meta[0], _buffered(state.buffer)
+        assert recent.arrival.size <= buffer.room == self.buffer
         order = np.lexsort((recent.arrival, recent.position))
         assert (order == np.arange(order.size)).all(), "the buffer is not in order"
-        assert (2 * (state.clock[arrivals.NOW] - recent.position) < self.window.extent).all(), (
-            "an object stays too long"
-        )
-        assert np.isin(sieve.arrival, recent.arrival).all(), "the filter holds what is not in the buffer"
-        assert not np.isin(band.arrival, recent.arrival[~sent]).any(), "an object would be sent twice"
-        gone = (buffer.meta[arrivals.GONE_TIME], buffer.meta[arrivals.GONE_NUMBER])
+        assert (2 * (state.clock[0].now - recent.position) < self.window.extent).all(), "an object stays too long"
+        sieved, banded = (band_arrivals(band) for band in (state.sieve, state.band))
+        assert np.isin(sieved, recent.arrival).all(), "the filter holds what is not in the buffer"
+        assert not np.isin(banded, recent.arrival[~sent]).any(), "an object would be sent twice"
+        gone = (buffer.gone_position, buffer.gone_arrival)
         assert not recent.arrival.size or gone < (recent.position[0], recent.arrival[0])
 
 
@@ -174,12 +157,10 @@ class RAPF(Filtered):
     filter_kind = CAP
 
 
-def _held(state: FilteredState) -> Held:
-    return Held(Band(*state[:6]), Band(*state[6:12]), Buffer(*state[12:17]))
-
-
-def _buffered(buffer: Buffer) -> tuple[Rows, NDArray[np.bool_]]:
-    """What is in the buffer, oldest first, and which of it the query's band has been given."""
-    turn = (buffer.meta[arrivals.FRONT] + np.arange(buffer.meta[arrivals.COUNT])) % max(buffer.score.size, 1)
+def _buffered(buffer: Buffer, last: int | None = None) -> tuple[Rows, NDArray[np.bool_]]:
+    """What is in the buffer (or the last so many of it), oldest first, and which of it the query's band was given."""
+    front, held = int(buffer.meta["front"][0]), int(buffer.meta["held"][0])
+    first = 0 if last is None else max(0, held - last)
+    turn = (front + np.arange(first, held)) % max(buffer.score.size, 1)
     rows = Rows(buffer.score[turn], buffer.position[turn], np.zeros(turn.size, np.int64), buffer.arrival[turn])
     return rows, buffer.sent[turn] == 1

@@ -1,38 +1,41 @@
 """MinTopk: the minimal set of candidates for hopping windows, of all partitions at once."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.algorithms.contract import FOREVER, NOTHING, Algorithm, Emission, Floats, Ints, Rankings, Rows
+from skyband.algorithms.contract import FOREVER, NOTHING, Algorithm, Emission, Ints, Rankings, Rows
 from skyband.kernels.common import panes
 from skyband.kernels.common.output import roomy_output
 from skyband.kernels.common.rows import Closings, Lists
 from skyband.kernels.objects import supertopk
-from skyband.kernels.objects.minimal import Spec, minimal, window_marks
+from skyband.kernels.objects.minimal import Asked, minimal, window_marks
 from skyband.order import ranking
 from skyband.query import Query
+from skyband.storage import blocks
+from skyband.storage.blocks import ARRIVAL, PARTITION, block, column
 
 
+@block(version=1)
+class Stand(NamedTuple):
+    """Where the windows stand: one entry for all partitions for time windows, one for each for count windows."""
+
+    closed: Annotated[Ints, column("partitions")]  # windows up to here are closed
+    newest: Annotated[Ints, column("partitions", fill=-1)]  # the newest position seen
+
+
+@block(version=1)
 class State(NamedTuple):
-    """The super-top-k lists of all partitions, and the rows whose pane is still open.
+    """The super-top-k lists of all partitions, best first, and the rows whose pane is still open.
 
-    The list of ``partition`` is ``[offset[partition] : offset[partition + 1]]``, best first; the open rows are in the
-    order of partition and pane, at most k (and ties) of each pane.
+    The open rows are in the order of partition and pane, at most k (and ties) of each pane.
     """
 
-    offset: Ints
-    score: Floats
-    position: Ints
-    arrival: Ints
-    open_key: Ints
-    open_score: Floats
-    open_time: Ints
-    open_number: Ints
-    closed: Ints  # windows up to here are closed: one position for time windows, one a partition for count windows
-    newest: Ints  # the newest position seen, as ``closed``
+    lists: Lists
+    open: panes.Columns
+    stand: Stand
 
 
 class MinTopk(Algorithm):
@@ -63,33 +66,35 @@ class MinTopk(Algorithm):
         super().__init__(*queries, **options)
         window = self.window
         self._ties = self.query.ties == "all"
-        self._spec = Spec(self.query.k, self._ties, window.extent, window.slide, window.pane)
-        none = np.empty(0)
+        self._asked = Asked(self.query.k, self._ties, window.extent, window.slide, window.pane, window.time)
         start = np.full(1 if window.time else 0, -FOREVER)
-        self.state = State(np.zeros(1, np.int64), none, NOTHING, NOTHING, NOTHING, none, NOTHING, NOTHING, start, start)
+        self.state = blocks.empty(State, stand=Stand(start, start),
+                                  lists=blocks.empty(Lists)._replace(offset=np.zeros(1, np.int64)))  # fmt: skip
+        self._touched: Ints = NOTHING  # the partitions of the rows of the last batch
 
     def update(self, rows: Rows, frontier: int | Ints) -> tuple[Emission, ...]:
         self.make_room(int(rows.partition.max()) + 1 if rows.partition.size else min(rows.score.size, 1))
-        closings, closed, newest = self._closings(rows, frontier)
+        self._touched = rows.partition if rows.partition.size else np.arange(min(rows.score.size, 1))
+        closings, stand = self._closings(rows, frontier)
         ripe, still_open = self._ripe(self._pruned(rows), closings)
-        state = self.state
-        lists = Lists(state.offset, state.score, state.position, state.arrival)
-        out = roomy_output(self._most(lists, ripe, closings, int(newest.max(initial=-FOREVER))))
-        lists, out = supertopk.slide_lists(lists, ripe, self._spec, closings, out)
-        self.state = State(*lists, *still_open, closed, newest)
+        lists, out = self.state.lists, roomy_output(self._most(ripe, closings, int(stand.newest.max(initial=-FOREVER))))
+        if ripe.score.size or self._moves(closings):
+            lists, out = supertopk.slide_lists(lists, ripe, self._asked, closings, out)
+        self.state = State(lists, still_open, stand)
         return (Rankings.of(out),)
 
     def finish(self) -> tuple[Emission, ...]:
         return self.update(Rows(np.empty(0)), FOREVER if self.window.time else 0)
 
     def look_ahead(self, newest: int) -> None:
-        self.state = self.state._replace(newest=np.maximum(self.state.newest, newest))
+        stand = self.state.stand
+        self.state = self.state._replace(stand=stand._replace(newest=np.maximum(stand.newest, newest)))
 
     def result(self, query: Query, k: int, last: int | None = None) -> Rankings:
         rows = self._everything()
         window = self.window
-        end = self.state.newest // window.slide * window.slide + window.slide
-        end = np.broadcast_to(end, self._keys)
+        end = self.state.stand.newest // window.slide * window.slide + window.slide
+        end = np.broadcast_to(end, self._partitions)
         start = end - (window.extent if last is None else last)
         rows = _select(rows, rows.position >= start[rows.partition])
         order = ranking(rows.score, rows.position, rows.arrival)
@@ -104,75 +109,82 @@ class MinTopk(Algorithm):
         )
 
     def held(self, since: int = 0) -> Ints:
-        arrival = np.concatenate([self.state.arrival, self.state.open_number])
+        lists = self.state.lists
+        listed = lists.arrival
+        if since and 2 * self._touched.size < self._partitions:
+            listed = listed[_places(lists.offset, np.unique(self._touched))]
+        arrival = np.concatenate([listed, self.state.open.arrival])
         return np.sort(arrival[arrival >= since])
 
     @property
     def candidates(self) -> int:
-        return self.state.arrival.size + self.state.open_number.size
+        return self.state.lists.arrival.size + self.state.open.arrival.size
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        return iter(self.state._asdict().items())
+        return blocks.saved(State, [self.state])
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self.state = State(**arrays)
+        (self.state,) = blocks.restored(State, arrays)
+        self._touched = NOTHING
+
+    @property
+    def nbytes(self) -> int:
+        return blocks.nbytes(self.state)
 
     def partitions(self) -> Ints:
         if not self.window.time:
-            return np.flatnonzero(self.state.newest >= 0)
-        alive = np.diff(self.state.offset) > 0
-        alive[self.state.open_key] = True
+            return np.flatnonzero(self.state.stand.newest >= 0)
+        alive = np.diff(self.state.lists.offset) > 0
+        alive[self.state.open.partition] = True
         return np.flatnonzero(alive)
 
     def rekey(self, code: Ints) -> None:
-        state = self.state
-        listed = np.repeat(code[: self._keys], np.diff(state.offset))
-        order = np.argsort(listed, kind="stable")
+        lists, still_open, stand = self.state
         partitions = int(code.max(initial=-1)) + 1
-        offset = np.concatenate([[0], np.cumsum(np.bincount(listed, minlength=partitions))])
-        still = code[state.open_key]
-        turn = np.argsort(still, kind="stable")
-        closed, newest = state.closed, state.newest
+        listed = np.repeat(code[: self._partitions], np.diff(lists.offset))
+        offset = np.append(0, np.cumsum(np.bincount(listed, minlength=partitions)))
+        lists = blocks.taken(lists, "objects", np.argsort(listed, kind="stable"))._replace(offset=offset)
+        still_open = blocks.renumbered(still_open, PARTITION, code)
+        still_open = blocks.taken(still_open, "rows", np.argsort(still_open.partition, kind="stable"))
         if not self.window.time:
-            closed, newest = np.zeros(partitions, np.int64), np.full(partitions, -1)
-            kept = code[: self._keys] >= 0
-            closed[code[: self._keys][kept]], newest[code[: self._keys][kept]] = state.closed[kept], state.newest[kept]
-        self.state = State(offset, state.score[order], state.position[order], state.arrival[order], still[turn],
-                           state.open_score[turn], state.open_time[turn], state.open_number[turn],
-                           closed, newest)  # fmt: skip
+            former, kept = np.zeros(partitions, np.int64), np.flatnonzero(code >= 0)
+            former[code[kept]] = kept
+            stand = blocks.taken(blocks.resized(stand, "partitions", code.size), "partitions", former)
+        self.state = State(lists, still_open, stand)
+        touched = code[self._touched]
+        self._touched = touched[touched >= 0]
 
     def renumber(self, arrival: Ints) -> None:
-        """Objects are numbered anew, in the same order: what was ``n`` is now ``number[n]``."""
-        state = self.state
-        self.state = state._replace(arrival=arrival[state.arrival], open_number=arrival[state.open_number])
+        """Objects are numbered anew, in the same order: what was ``n`` is now ``arrival[n]``."""
+        self.state = blocks.renumbered(self.state, ARRIVAL, arrival)
 
     def make_room(self, partitions: int) -> None:
         """Empty lists for partitions that are new, so that there are ``partitions`` of them."""
-        state, new = self.state, partitions - self._keys
+        lists, still_open, stand = self.state
+        new = partitions - self._partitions
         if new > 0:
-            offset = np.append(state.offset, np.full(new, state.offset[-1]))
-            closed, newest = state.closed, state.newest
-            if not self.window.time:
-                closed, newest = np.append(closed, np.zeros(new, np.int64)), np.append(newest, np.full(new, -1))
-            self.state = state._replace(offset=offset, closed=closed, newest=newest)
+            lists = lists._replace(offset=np.append(lists.offset, np.full(new, lists.offset[-1])))
+            stand = stand if self.window.time else blocks.resized(stand, "partitions", partitions)
+            self.state = State(lists, still_open, stand)
 
     def check(self) -> None:
-        state, spec = self.state, self._spec
-        assert state.offset[0] == 0
-        assert state.offset[-1] == state.score.size == state.position.size == state.arrival.size
-        for partition in range(self._keys):
-            part = slice(state.offset[partition], state.offset[partition + 1])
-            score, position, arrival = state.score[part], state.position[part], state.arrival[part]
+        blocks.check(self.state)
+        lists, asked, closed = self.state.lists, self._asked, self.state.stand.closed
+        assert lists.offset[0] == 0
+        assert lists.offset[-1] == lists.score.size
+        for partition in range(self._partitions):
+            part = slice(lists.offset[partition], lists.offset[partition + 1])
+            score, position, arrival = lists.score[part], lists.position[part], lists.arrival[part]
             assert (ranking(score, position, arrival) == np.arange(score.size)).all(), "a list is not in order"
-            closed = int(state.closed[partition % state.closed.size])
-            present = closed // spec.slide + 1 if self.window.time else -(-closed // spec.slide)
-            marks = window_marks(position, spec, present)
-            assert minimal(score, marks, spec.k, self._ties).all(), "a list is not minimal"
+            past = int(closed[partition % closed.size])
+            present = past // asked.slide + 1 if self.window.time else -(-past // asked.slide)
+            marks = window_marks(position, asked, present)
+            assert minimal(score, marks, asked.k, self._ties).all(), "a list is not minimal"
         assert np.unique(self.held()).size == self.held().size, "an object is held twice"
 
     @property
-    def _keys(self) -> int:
-        return self.state.offset.size - 1
+    def _partitions(self) -> int:
+        return self.state.lists.offset.size - 1
 
     def _pruned(self, rows: Rows) -> panes.Columns:
         """The top k of every partition and pane of the batch."""
@@ -183,42 +195,49 @@ class MinTopk(Algorithm):
         return panes.Columns(NOTHING, rows.score[kept], kept + rows.first_position, arrival)
 
     def _top_of_panes(self, rows: panes.Columns) -> panes.Columns:
-        kept = panes.survivors(rows, self._keys, self.window.pane, self.query.k, self._ties)
+        kept = panes.survivors(rows, self._partitions, self.window.pane, self.query.k, self._ties)
         return _select(rows, kept)
 
-    def _closings(self, rows: Rows, frontier: int | Ints) -> tuple[Closings, Ints, Ints]:
+    def _closings(self, rows: Rows, frontier: int | Ints) -> tuple[Closings, Stand]:
         """Which windows are due, and where every partition stands afterwards."""
-        state = self.state
+        stand = self.state.stand
         if self.window.time:
-            newest = np.maximum(state.newest, rows.position.max(initial=-FOREVER))
-            due = np.maximum(state.closed, frontier)
-            return Closings(state.closed, due, NOTHING, NOTHING, NOTHING), due, newest
-        newest = state.newest.copy()
+            newest = np.maximum(stand.newest, rows.position.max(initial=-FOREVER))
+            due = np.maximum(stand.closed, frontier)
+            return Closings(stand.closed, due, NOTHING, NOTHING, NOTHING), Stand(due, newest)
+        newest = stand.newest.copy()
         if isinstance(frontier, np.ndarray):
-            return self._closings_by_number(rows, frontier, newest)
+            return self._closings_by_position(rows, frontier, newest)
         if rows.score.size and not rows.position.size and not rows.partition.size:
             partition, end, arrival = self._crossings(rows, newest)
         else:
             partition, end, arrival = panes.crossings(_columns(rows), newest, self.window.slide)
         order = np.argsort(partition, kind="stable")
-        offset = np.concatenate([[0], np.cumsum(np.bincount(partition, minlength=self._keys))])
-        closings = Closings(state.closed, newest + 1, offset, end[order], arrival[order])
-        return closings, newest + 1, newest
+        offset = np.concatenate([[0], np.cumsum(np.bincount(partition, minlength=self._partitions))])
+        return Closings(stand.closed, newest + 1, offset, end[order], arrival[order]), Stand(newest + 1, newest)
 
-    def _closings_by_number(self, rows: Rows, frontier: Ints, newest: Ints) -> tuple[Closings, Ints, Ints]:
-        """Rows of a sequence in any order, pruned already: windows close as far as all their numbers have come."""
+    def _closings_by_position(self, rows: Rows, frontier: Ints, newest: Ints) -> tuple[Closings, Stand]:
+        """Rows of a sequence in any order, pruned already: windows close as far as all their positions have come."""
         if rows.score.size:
             full = rows.spelled_out()
             np.maximum.at(newest, full.partition, full.position)
-        due = np.maximum(self.state.closed, frontier)
-        slides = due // self.window.slide - self.state.closed // self.window.slide
+        closed, slide = self.state.stand.closed, self.window.slide
+        due = np.maximum(closed, frontier)
+        slides = due // slide - closed // slide
         offset = np.append(0, np.cumsum(slides))
         end = np.arange(offset[-1]) - np.repeat(offset[:-1], slides) + 1
-        end = (end + np.repeat(self.state.closed // self.window.slide, slides)) * self.window.slide
-        return Closings(self.state.closed, due, offset, end, end * 0), due, newest
+        end = (end + np.repeat(closed // slide, slides)) * slide
+        return Closings(closed, due, offset, end, end * 0), Stand(due, newest)
+
+    def _moves(self, closings: Closings) -> bool:
+        """Whether a window closes, or the present window of a partition is another one than before."""
+        slide, closed, frontier = self.window.slide, closings.closed, closings.frontier
+        if self.window.time:
+            return bool((frontier // slide > closed // slide).any())
+        return bool(closings.end.size or (-(-frontier // slide) > -(-closed // slide)).any())
 
     def _crossings(self, rows: Rows, newest: Ints) -> tuple[Ints, Ints, Ints]:
-        """:func:`panes.crossings` for one partition of consecutive numbers, by arithmetic."""
+        """:func:`panes.crossings` for one partition of consecutive positions, by arithmetic."""
         slide = self.window.slide
         end = np.arange((rows.first_position // slide + 1) * slide, rows.first_position + rows.score.size + 1, slide)
         newest[0] = rows.first_position + rows.score.size - 1
@@ -227,11 +246,10 @@ class MinTopk(Algorithm):
 
     def _ripe(self, rows: panes.Columns, closings: Closings) -> tuple[Lists, panes.Columns]:
         """Joins the open rows; splits off those whose pane is closed now, as lists by partition."""
-        state = self.state
         partition = rows.partition if rows.partition.size else np.zeros(rows.score.size, np.int64)
         rows = rows._replace(partition=partition)
-        if state.open_key.size:
-            both = zip((state.open_key, state.open_score, state.open_time, state.open_number), rows, strict=True)
+        if self.state.open.partition.size:
+            both = zip(self.state.open, rows, strict=True)
             rows = self._top_of_panes(panes.Columns._make(np.concatenate(pair) for pair in both))
         frontier = closings.frontier[0] if self.window.time else closings.frontier[rows.partition]
         ripe = rows.position // self.window.pane * self.window.pane + self.window.pane <= frontier
@@ -239,11 +257,12 @@ class MinTopk(Algorithm):
             closed, still_open = rows, _select(rows, slice(0, 0))
         else:
             closed, still_open = _select(rows, ripe), _select(rows, ~ripe)
-        offset = np.concatenate([[0], np.cumsum(np.bincount(closed.partition, minlength=self._keys))])
+        offset = np.concatenate([[0], np.cumsum(np.bincount(closed.partition, minlength=self._partitions))])
         return Lists(offset, closed.score, closed.position, closed.arrival), still_open
 
-    def _most(self, lists: Lists, ripe: Lists, closings: Closings, newest: int) -> int:
+    def _most(self, ripe: Lists, closings: Closings, newest: int) -> int:
         """Rows that will come out, about or at most: room that is not used costs nothing."""
+        lists = self.state.lists
         objects = lists.arrival.size + ripe.arrival.size
         if not objects:
             return 0
@@ -252,21 +271,25 @@ class MinTopk(Algorithm):
         if self.window.time:
             oldest = int(min(lists.position.min(initial=FOREVER), ripe.position.min(initial=FOREVER)))
             first = max(int(closings.closed[0]), oldest)
-            windows = self._keys * max(0, min(int(closings.frontier[0]), newest + extent) // slide - first // slide)
+            windows = self._partitions * max(
+                0, min(int(closings.frontier[0]), newest + extent) // slide - first // slide
+            )
         rows = min(windows * min(self.query.k, objects), objects * (extent // slide + 1))
         return min(rows, 1 << 24)
 
     def _everything(self) -> panes.Columns:
-        state = self.state
-        partition = np.concatenate([np.repeat(np.arange(self._keys), np.diff(state.offset)), state.open_key])
-        order = np.argsort(partition, kind="stable")
-        columns = panes.Columns(
-            partition,
-            np.concatenate([state.score, state.open_score]),
-            np.concatenate([state.position, state.open_time]),
-            np.concatenate([state.arrival, state.open_number]),
-        )
-        return _select(columns, order)
+        lists, still_open = self.state.lists, self.state.open
+        listed = np.repeat(np.arange(self._partitions), np.diff(lists.offset))
+        both = zip((listed, lists.score, lists.position, lists.arrival), still_open, strict=True)
+        columns = panes.Columns._make(np.concatenate(pair) for pair in both)
+        return _select(columns, np.argsort(columns.partition, kind="stable"))
+
+
+def _places(offset: Ints, partitions: Ints) -> Ints:
+    """Where the lists of some partitions lie."""
+    size = offset[partitions + 1] - offset[partitions]
+    place: Ints = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size) + np.repeat(offset[partitions], size)
+    return place
 
 
 def _columns(rows: Rows) -> panes.Columns:

@@ -2,69 +2,46 @@
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skyband.algorithms.contract import NOTHING, Changes, Emission, Floats, Ints, Rankings, Rows
+from skyband.algorithms.objects.arrival import changes_of
 from skyband.algorithms.partitioned import PerKey, best
 from skyband.errors import QueryError
 from skyband.kernels.common.output import no_output
-from skyband.kernels.common.staircase import EARLIEST, LATEST, Objects, Stairs, place, put_off
+from skyband.kernels.common.rows import Objects
+from skyband.kernels.common.staircase import EARLIEST, LATEST, place, put_off
 from skyband.kernels.objects import skyband as kernel
-from skyband.kernels.objects.answers import Answers, no_answers, no_log, with_room
+from skyband.kernels.objects.answers import Answers, no_answers, with_room
+from skyband.kernels.objects.log import new_log
 from skyband.kernels.objects.pst import Tree, middle
+from skyband.kernels.objects.skyband import Skyband
 from skyband.order import ranking
 from skyband.query import Query
+from skyband.storage.blocks import block, column, copied, empty, resized, size
 
 
+@block(version=1)
 class State(NamedTuple):
-    """The parts of :class:`skyband.kernels.objects.skyband.Skyband`; answers at every arrival; the ends of windows."""
+    """The K-skyband of all queries; their answers (every arrival) or where their windows end next (hopping)."""
 
-    score: Floats
-    position: Ints
-    arrival: Ints
-    stair_score: Floats
-    stair_time: Ints
-    stair_number: Ints
-    stair_corner: Ints
-    tree_score: Floats
-    tree_time: Ints
-    tree_number: Ints
-    tree_split: Floats
-    top_score: Floats
-    top_time: Ints
-    top_number: Ints
-    top_base: Ints
-    top_size: Ints
-    top_oldest: Ints
-    ends: Ints
-    meta: Ints
+    skyband: Skyband
+    answers: Answers
+    ends: Annotated[Ints, column("queries")]
 
     @property
-    def skyband(self) -> kernel.Skyband:
-        return kernel.Skyband(Objects._make(self[:3]), Stairs._make(self[3:7]), Tree._make(self[7:11]), self.meta)
-
-    @property
-    def answers(self) -> Answers:
-        return Answers._make(self[11:17])
-
-    @property
-    def size(self) -> int:
+    def held(self) -> int:
         """How many objects are in S."""
-        return int(self.meta[kernel.SIZE])
-
-    def fitted(self, capacity: int, tree: bool, room: Ints) -> "State":
-        """The same with so much room in S, in the tree or not, and for the answer of each query."""
-        columns = [_sized(column, capacity) for column in self[:7]]
-        columns += [_sized(column, capacity if tree else 0) for column in self[7:11]]
-        return State._make([*columns, *with_room(self.answers, room), self.ends, self.meta])
+        return int(self.skyband.meta["held"][0])
 
     def live(self) -> Rows:
         """The objects of S that have not expired, in rank order."""
-        used = np.flatnonzero(self.position[: self.size] >= self.meta[kernel.FLOOR])
-        return Rows(self.score[used], self.position[used], np.zeros(used.size, np.int64), self.arrival[used])
+        score, position, arrival, *_ = self.skyband
+        used = np.flatnonzero(position[: self.held] >= self.skyband.meta["floor"])
+        return Rows(score[used], position[used], np.zeros(used.size, np.int64), arrival[used])
 
 
 class SCase(PerKey[State]):
@@ -113,82 +90,88 @@ class SCase(PerKey[State]):
         ties = np.array([query.ties == "all" for query in queries])
         longest = int(extent.max())
         slide = np.array([w.slide for w in windows] if self.window.hopping else [], np.int64)
-        self._spec = kernel.Spec(k, extent, slide, ties, int(k.max()), longest, bool(ties.any()), self.window.time)
+        self._asked = kernel.Queries(k, extent, slide, ties, int(k.max()), longest, bool(ties.any()), self.window.time)
         # Rows ripen by the pane that all queries share.
         pane = math.gcd(*(w.pane for w in windows)) if self.window.hopping else None
         self.window = replace(self.window, extent=longest, every=pane)
         self._tree = not self.window.hopping and bool((extent < longest).any())
+        skyband = empty(Skyband, limit=put_off(0, self._asked.K))
+        self._nothing = State(skyband, no_answers(len(queries)), np.full(len(queries), LATEST))
 
     def fresh(self) -> State:
-        count, none, nobody = len(self.queries), np.empty(0), NOTHING
-        meta = np.zeros(kernel.ENTRIES, np.int64)
-        meta[kernel.LIMIT] = put_off(0, self._spec.K)
-        meta[[kernel.NEWEST, kernel.FLOOR, kernel.DUE]] = EARLIEST
-        skyband = [none, nobody, nobody, none, nobody, nobody, nobody, none, nobody, nobody, none]
-        return State._make([*skyband, *no_answers(count), np.full(count, LATEST), meta])
+        return copied(self._nothing)
 
     def advance(self, state: State, rows: Rows, frontier: int) -> tuple[State, tuple[Emission, ...]]:
         # A read-only array is another type to the compiler.
         rows = Rows._make([*(np.require(column, requirements=["C", "W"]) for column in rows[:4]), *rows[4:]])
         state, emission = self._hop(state, rows, frontier) if self.window.hopping else self._arrive(state, rows)
-        if rows.score.size >= state.size:  # it costs no more than the batch did
-            kernel.tidy(state.skyband, self._spec)
-            state = self._fit(state, state.size, self._tree)
+        if rows.score.size >= state.held:  # it costs no more than the batch did
+            kernel.tidy(state.skyband, self._asked)
+            state = self._fit(state, state.held, self._tree)
         return state, _apart(emission, len(self.queries))
 
     def _arrive(self, state: State, rows: Rows) -> tuple[State, Emission]:
         done, parts = 0, list[Changes]()
         while not parts or done < rows.score.size:
             state = self._roomy(state, rows.score.size - done)
-            log = no_log(1000 + 4 * state.top_number.size)
-            done = kernel.arrive(state.skyband, state.answers, log, self._spec, rows, done)
-            used = log.used[0]
-            parts.append(Changes(log.trigger[:used], log.at[:used], log.query[:used], log.op[:used],
-                                 log.arrival[:used], log.score[:used]))  # fmt: skip
+            log = new_log(1000 + 4 * state.answers.arrival.size)
+            done = kernel.arrive(state.skyband, state.answers, log, self._asked, rows, done)
+            parts.append(changes_of(log))
+        if len(parts) == 1:
+            return state, parts[0]
         return state, Changes._make(np.concatenate(column) for column in zip(*parts, strict=True))
 
     def _hop(self, state: State, rows: Rows, frontier: int) -> tuple[State, Emission]:
         done, out = 0, no_output()
         while True:
             state = self._roomy(state, rows.score.size - done)
-            done, out = kernel.hop(state.skyband, state.ends, out, self._spec, rows, done, frontier)
+            done, out = kernel.hop(state.skyband, state.ends, out, self._asked, rows, done, frontier)
             if done == rows.score.size:
                 return state, Rankings.of(out)
 
     def _roomy(self, state: State, rows: int) -> State:
         """The same with room for an object more, and for so many if they can all be in S."""
-        if state.size < state.score.size:
+        skyband, held = state.skyband, state.held
+        if held < size(skyband, "objects"):
             return state
-        capacity = max(2 * state.size, min(int(state.meta[kernel.LIMIT]), state.size + rows)) + 1
-        return self._fit(state, capacity, self._tree or state.tree_score.size > 0)
+        capacity = max(2 * held, min(int(skyband.meta["limit"][0]), held + rows)) + 1
+        return self._fit(state, capacity, self._tree or size(skyband.tree, "objects") > 0)
 
     def _fit(self, state: State, capacity: int, tree: bool) -> State:
+        """The same with so much room in S, in the tree or not, and for the answer of each query."""
+        skyband = resized(state.skyband, "objects", capacity)
+        # Staircase and tree may stand for objects that have left S since.
+        steps, known = int(skyband.stairs.meta["steps"][0]), int(skyband.tree.meta["held"][0])
+        stairs = resized(skyband.stairs, "points", max(capacity, steps))
+        nodes = resized(skyband.tree, "objects", max(capacity, known) if tree else 0)
+        skyband = skyband._replace(stairs=stairs, tree=nodes)
         # A list holds no more than S does, and for a moment one object more than it should.
-        room = np.where(self._spec.ties, capacity, np.minimum(self._spec.k, capacity)) + 1
-        return state.fitted(capacity, tree, room * (not self.window.hopping))
+        room = np.where(self._asked.ties, capacity, np.minimum(self._asked.k, capacity)) + 1
+        return state._replace(skyband=skyband, answers=with_room(state.answers, room * (not self.window.hopping)))
 
     def result(self, query: Query, k: int, last: int | None = None) -> Rankings:
-        if k > self._spec.K:
-            raise QueryError(f"k={k} exceeds {self._spec.K}, the largest k of the queries that share this skyband")
-        if last is not None and last > self._spec.N:
-            raise QueryError(f"last={last} exceeds {self._spec.N}, the longest window of the queries that share this "
+        if k > self._asked.K:
+            raise QueryError(f"k={k} exceeds {self._asked.K}, the largest k of the queries that share this skyband")
+        if last is not None and last > self._asked.N:
+            raise QueryError(f"last={last} exceeds {self._asked.N}, the longest window of the queries that share this "
                              "skyband")  # fmt: skip
-        if last is not None and last < self._spec.N:  # room for a tree, should it pay to build one
+        if last is not None and last < self._asked.N:  # room for a tree, should it pay to build one
             for partition, state in self.states.items():
-                if state.tree_score.size == 0:
-                    self.states[partition] = self._fit(state, state.score.size, True)
+                room = size(state.skyband, "objects")
+                if size(state.skyband.tree, "objects") < room:
+                    self.states[partition] = self._fit(state, room, True)
         return super().result(query, k, last)
 
     def snapshot(self, state: State, waiting: Rows, query: Query, k: int, last: int | None) -> tuple[int, Ints, Floats]:
         window, ties = query.window, query.ties == "all"
-        newest = self.newest if window.hopping and window.time else int(state.meta[kernel.NEWEST])
+        newest = self.newest if window.hopping and window.time else int(state.skyband.meta[0].newest)
         end = window.first_end(newest) if window.hopping else newest + 1
         start = end - (window.extent if last is None else last)
-        answers = with_room(no_answers(1), np.array([1 + (state.size if ties else min(k, state.size))]))
+        answers = with_room(no_answers(1), np.array([1 + (state.held if ties else min(k, state.held))]))
         kernel.answer(state.skyband, answers, 0, k, ties, start)
         kernel.repay(state.skyband)
-        size = answers.size[0]
-        rows = Rows(answers.score[:size], answers.position[:size], np.zeros(size, np.int64), answers.arrival[:size])
+        held = answers.held[0]
+        rows = Rows(answers.score[:held], answers.position[:held], np.zeros(held, np.int64), answers.arrival[:held])
         if waiting.score.size:
             rows = rows.join(waiting.take(np.flatnonzero(waiting.position >= start)))
         return end, *best(rows, k, ties)
@@ -196,39 +179,36 @@ class SCase(PerKey[State]):
     def arrivals(self, state: State) -> Ints:
         return state.live().arrival
 
+    def count(self, state: State) -> int:
+        return int(np.count_nonzero(state.skyband.position[: state.held] >= state.skyband.meta["floor"]))
+
     def verify(self, state: State) -> None:
-        meta = state.meta
-        objects = Objects._make(column[: state.size] for column in state[:3])
-        assert (ranking(*objects) == np.arange(state.size)).all(), "S is not in rank order"
-        assert meta[kernel.BAND] <= state.size <= meta[kernel.LIMIT], "Algorithm 4 is overdue"
-        steps = np.flatnonzero(state.stair_corner[: meta[kernel.STEPS]] >= meta[kernel.FLOOR])
-        stairs = Stairs._make(column[steps] for column in state[3:7])
-        _verify_skyband(objects, stairs, self._spec, pruned=meta[kernel.BAND] == state.size)
-        if meta[kernel.NODES]:
-            _verify_tree(state.skyband.tree, int(meta[kernel.NODES]))
-            known = state.tree_number[: meta[kernel.USED]]
+        skyband, meta = state.skyband, state.skyband.meta[0]
+        objects = Objects._make(column[: state.held] for column in skyband[:3])
+        assert (ranking(*objects) == np.arange(state.held)).all(), "S is not in rank order"
+        assert meta.pruned <= state.held <= meta.limit, "Algorithm 4 is overdue"
+        stairs, steps = skyband.stairs, skyband.stairs.meta[0].steps
+        steps = np.flatnonzero(stairs.corner[:steps] >= meta.floor)
+        points = tuple(column[steps] for column in stairs[:4])
+        _verify_skyband(objects, points, self._asked, pruned=meta.pruned == state.held)
+        if skyband.tree.meta[0].nodes:
+            _verify_tree(skyband.tree)
+            known = skyband.tree.arrival[: skyband.tree.meta[0].held]
             assert np.isin(objects.arrival, known).all(), "an object is neither in the tree nor behind it"
         if self.window.hopping:
-            seen = meta[kernel.NEWEST] > EARLIEST
-            assert meta[kernel.DUE] == state.ends.min() or not seen, "a window may close too late"
+            seen = meta.newest > EARLIEST
+            assert meta.due == state.ends.min() or not seen, "a window may close too late"
         else:
             self._verify_answers(state)
 
     def _verify_answers(self, state: State) -> None:
         live, answers = state.live(), state.answers
         for q, query in enumerate(self.queries):
-            start = state.meta[kernel.NEWEST] - query.window.extent + 1
+            start = state.skyband.meta[0].newest - query.window.extent + 1
             arrival, _ = best(live.take(np.flatnonzero(live.position >= start)), query.k, query.ties == "all")
-            part = slice(answers.base[q], answers.base[q] + answers.size[q])
+            part = slice(answers.base[q], answers.base[q] + answers.held[q])
             assert answers.arrival[part].tolist() == arrival.tolist(), f"the answer of query {q} is wrong"
             assert answers.oldest[q] <= answers.position[part].min(initial=LATEST), "an object may expire unnoticed"
-
-
-def _sized(column: NDArray[Any], size: int) -> NDArray[Any]:
-    """The column cut off, or with zeros behind it."""
-    sized = np.zeros(size, column.dtype)
-    sized[: min(size, column.size)] = column[:size]
-    return sized
 
 
 def _apart(emission: Emission, queries: int) -> tuple[Emission, ...]:
@@ -247,28 +227,30 @@ def _apart(emission: Emission, queries: int) -> tuple[Emission, ...]:
     return tuple(parts)
 
 
-def _verify_skyband(objects: Objects, stairs: Stairs, spec: kernel.Spec, pruned: bool) -> None:
-    """``pruned`` says that S is as Algorithm 4 left it, so that it is the K-skyband and the staircase is its own."""
+def _verify_skyband(objects: Objects, points: tuple[NDArray[Any], ...], asked: kernel.Queries, pruned: bool) -> None:
+    """``points`` are the columns of the staircase, the corners last. ``pruned`` says that S is as Algorithm 4 left it,
+    so that it is the K-skyband and the staircase is its own."""
     score, position, _ = objects
     for i in range(score.size if pruned else 0):
-        above = position[:i][score[:i] > score[i]] if spec.strict else position[:i]
-        assert np.count_nonzero(above >= position[i]) < spec.K, "S holds an object that K others dominate"
-    assert (np.diff(stairs.corner) > 0).all(), "the staircase does not rise"
-    for step in zip(*stairs, strict=True):
+        above = position[:i][score[:i] > score[i]] if asked.strict else position[:i]
+        assert np.count_nonzero(above >= position[i]) < asked.K, "S holds an object that K others dominate"
+    assert (np.diff(points[3]) > 0).all(), "the staircase does not rise"
+    for step in zip(*points, strict=True):
         rank = place(*objects, 0, score.size, step[:3])
         above = position[: rank + 1]
-        assert np.count_nonzero(above >= step[3]) >= spec.K, "the staircase cuts off too much"
-        assert not pruned or np.count_nonzero(above > step[3]) < spec.K, "the staircase cuts off too little"
+        assert np.count_nonzero(above >= step[3]) >= asked.K, "the staircase cuts off too much"
+        assert not pruned or np.count_nonzero(above > step[3]) < asked.K, "the staircase cuts off too little"
 
 
-def _verify_tree(tree: Tree, nodes: int) -> None:
+def _verify_tree(tree: Tree) -> None:
+    nodes = int(tree.meta[0].nodes)
     rank = np.empty(nodes, np.int64)
     rank[ranking(tree.score[:nodes], tree.position[:nodes], tree.arrival[:nodes])] = np.arange(nodes)
     stack = [(0, nodes)]
     while stack:
         low, high = stack.pop()
         right = min(middle(low, high), high)
-        assert tree.position[low] == tree.position[low:high].max(), "the tree is no heap by time"
+        assert tree.position[low] == tree.position[low:high].max(), "the tree is no heap by position"
         if right < high:
             assert rank[low + 1 : right].max() < rank[right:high].min(), "the tree is no search tree by rank"
             assert tree.split[low] == tree.score[right:high].max(), "a split value is wrong"

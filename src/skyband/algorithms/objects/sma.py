@@ -1,14 +1,12 @@
 """SMA: the skyband monitoring algorithm."""
 
-import numpy as np
-
 from skyband.algorithms.contract import FOREVER, Emission, Floats, Ints, Rankings, Rows
 from skyband.algorithms.objects.arrival import batch_of
-from skyband.algorithms.objects.tma import TMA, GridState, held_of
+from skyband.algorithms.objects.tma import TMA
 from skyband.algorithms.partitioned import best
-from skyband.kernels.objects.arrivals import NOW
+from skyband.kernels.common.output import no_output
 from skyband.kernels.objects.bands import PRUNE, Band, empty_band
-from skyband.kernels.objects.grid import FLOOR, FRONTIER, hop
+from skyband.kernels.objects.grid import Watch, hop
 from skyband.query import Query
 
 
@@ -17,11 +15,14 @@ class SMA(TMA):
 
     As TMA, but what it holds beside the grid is a k-skyband: of the objects that have come since the top k were last
     computed from scratch and score at least what the k-th scored then. Only when fewer than k of them are left are
-    they computed again. (topkw's SNN is the same for nearest neighbours.)
+    they computed again.
 
     It serves hopping windows too: rows are taken in one by one, expiry is dealt with as a window closes.
 
-    Options and deviation: as :class:`skyband.algorithms.objects.tma.TMA`.
+    Options: as :class:`skyband.algorithms.objects.tma.TMA`. Deviations: its grid, and that the threshold rises between
+    computations. The k-th score becomes the threshold when there are first k objects, and again whenever the k-skyband
+    has three more objects to each of the top k: the threshold is then too low, most likely one from the days when the
+    window was young. What is below the new one leaves; it is in the grid, should it be wanted.
     """
 
     name = "sma"
@@ -30,41 +31,40 @@ class SMA(TMA):
     def band(self) -> Band:
         return empty_band(PRUNE, self.query.k, self.ties)
 
-    def clock(self) -> Ints:
-        clock = super().clock()
+    def fresh(self) -> Watch:
+        state = super().fresh()
         if self.window.hopping:
-            no_window = clock[NOW] + self.window.extent + 1
-            clock = np.concatenate([clock, [self.window.slide, no_window, clock[NOW], clock[NOW]]])
-        return clock
+            clock, hops = state.clock[0], state.hops[0]
+            no_window = clock.now + self.window.extent + 1
+            hops.slide, hops.end, hops.frontier, hops.floor = self.window.slide, no_window, clock.now, clock.now
+        return state
 
-    def advance(self, state: GridState, rows: Rows, frontier: int) -> tuple[GridState, tuple[Emission, ...]]:
+    def advance(self, state: Watch, rows: Rows, frontier: int) -> tuple[Watch, tuple[Emission, ...]]:
         if not self.window.hopping:
             return super().advance(state, rows, frontier)
-        window, clock = self.window, state.clock
+        window, hops = self.window, state.hops[0]
         # The window that fills is the next to close, or for count windows the last closed until another object comes.
         filling = window.first_end(frontier if window.time else frontier - 1)
-        clock[FRONTIER] = max(clock[FRONTIER], frontier)
-        clock[FLOOR] = max(clock[FLOOR], filling - window.extent - 1)
-        held, out = hop(held_of(state), clock, batch_of(rows))
-        return GridState._make((*held.band, *held.grid, clock)), (Rankings.of(out),)
+        hops.frontier = max(hops.frontier, frontier)
+        hops.floor = max(hops.floor, filling - window.extent - 1)
+        state, out = hop(state, batch_of(rows), no_output())
+        return state, (Rankings.of(out),)
 
-    def snapshot(
-        self, state: GridState, waiting: Rows, query: Query, k: int, last: int | None
-    ) -> tuple[int, Ints, Floats]:
+    def snapshot(self, state: Watch, waiting: Rows, query: Query, k: int, last: int | None) -> tuple[int, Ints, Floats]:
         window = self.window
         if not window.hopping:
             return super().snapshot(state, waiting, query, k, last)
         rows = self.objects(state)
         if waiting.score.size:
             rows = rows.join(waiting)
-        newest = int(rows.position.max(initial=state.clock[NOW]))
+        newest = int(rows.position.max(initial=int(state.clock[0].now)))
         if window.time:
-            if state.clock[FRONTIER] < FOREVER:  # other partitions may be ahead of this one
-                newest = max(newest, int(state.clock[FRONTIER]) + (window.late or 0))
+            if state.hops[0].frontier < FOREVER:  # other partitions may be ahead of this one
+                newest = max(newest, int(state.hops[0].frontier) + (window.late or 0))
             end = window.first_end(newest)
         else:
             end = -(-(newest + 1) // window.slide) * window.slide
         return end, *best(rows.take(rows.position >= end - (last or window.extent)), k, self.ties)
 
-    def dead(self, state: GridState) -> int:
-        return int(state.clock[FLOOR]) if self.window.hopping else super().dead(state)
+    def dead(self, state: Watch) -> int:
+        return int(state.hops["floor"][0]) if self.window.hopping else super().dead(state)

@@ -1,12 +1,14 @@
 """Basic: the K-skyband of pairs with dominance counters, without a staircase."""
 
-from skyband.algorithms.pairs.base import Batch, OverPairs
-from skyband.algorithms.pairs.state import State
+from skyband.algorithms.pairs.base import OverPairs
 from skyband.kernels.pairs.basic import arrive_basic
+from skyband.kernels.pairs.state import Batch, PairState
 
 
 class Basic(OverPairs):
-    """The competitor *basic* of Shen et al., *A Generic Framework for Top-k Pairs and Top-k Objects Queries over
+    """The best pairs as earlier algorithms would keep them, to measure others against.
+
+    The competitor *basic* of Shen et al., *A Generic Framework for Top-k Pairs and Top-k Objects Queries over
     Sliding Windows* (TKDE 2014, section 7.1.4): Algorithm 3 without the K-staircase.
 
     Every new pair is compared with the pairs of S in rank order until K of them dominate it. A pair in S counts the
@@ -16,11 +18,9 @@ class Basic(OverPairs):
 
     name = "basic"
 
-    def take_in(self, state: State, batch: Batch, first: int) -> tuple[State, int]:
-        done = arrive_basic(state.window, state.band, state.stairs, state.answers, batch.log, batch.queries,
-                            self.program, self.kinds, batch.objects, first, batch.moves, batch.scratch)  # fmt: skip
-        return state, done
+    def take_in(self, state: PairState, batch: Batch, first: int) -> int:
+        return arrive_basic(state, batch, first)
 
-    def verify(self, state: State) -> None:
+    def verify(self, state: PairState) -> None:
         super().verify(state)
         self._verify_skyband(state)

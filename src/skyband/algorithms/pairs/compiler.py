@@ -158,8 +158,8 @@ class Code:
         high, low = ([self.column(column, part) for column in (x, y)] for part in ("high", "low"))
 
         def halves(what: int, which: list[int], to: int) -> int:
-            self.emit(sides[0], to, which[0])
-            self.emit(sides[1], to + 1, which[1])
+            for register, (side, column) in enumerate(zip(sides, which, strict=True), to):
+                self.emit(side, register, column)
             return self.emit(what, to, to, to + 1)
 
         if what in (ops.EQUAL, ops.UNEQUAL):

@@ -1,32 +1,25 @@
 """Global scoring functions, recognised from the expression: monotone in the differences of single columns.
 
-A score is *global* (pairs, section 5.2) if its columns occur only as differences of one column, ``abs(a.x - b.x)`` or
-an even power of ``a.x - b.x``, and it rises with each of them or falls with each: sums and products, weighted or not,
-closest in some columns and furthest in others, Lp distances, ratios. Rounding is monotone too, so that a bound that is
-computed by the same operations holds to the last digit. Infinite differences do no harm: where one makes a score NaN
-there is no pair, and a bound that is NaN ends no search.
+What is recognised is a score whose columns occur only as distances in one column, ``abs(a.x - b.x)`` or an even power
+of ``a.x - b.x``, and which rises or falls with each of these: sums and products, weighted or not, closest in some
+columns and furthest in others, Lp distances, ratios. These are some of the *global scoring functions* for which Shen et
+al. (TKDE 2014, section 5.2) have TA; what else is one they leave to Cheema et al. (ICDE 2011, section II), and it is
+not recognised here. Rounding is monotone too, so that a bound that is computed by the same operations holds to the last
+digit. Infinite distances do no harm: where one makes a score NaN there is no pair, and a bound that is NaN ends no
+search.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlglot import exp
 
 from skyband.algorithms.pairs.compiler import Code, Uncompilable
 from skyband.expressions import Expression
 from skyband.kernels.pairs import program as ops
 from skyband.kernels.pairs.program import Program
+from skyband.kernels.pairs.ta import GlobalScore
 from skyband.query.sides import Fitted, Value
-
-
-class Global(NamedTuple):
-    """What TA needs to know of a score."""
-
-    column: NDArray[np.int64]  # of each local score: among the values of a row
-    furthest: NDArray[np.bool_]  # whether goodness rises with the difference
-    bound: Program  # the goodness from the differences, as columns of a
 
 
 class NotGlobal(Exception):
@@ -41,7 +34,7 @@ class _Reader:
     rises: dict[str, bool] = field(default_factory=dict)
 
     def leaf(self, node: exp.Expr, rises: bool) -> exp.Expr:
-        """A difference, perhaps times or over a number, with its distance in the place of the difference."""
+        """A difference, perhaps times or over a number, with the distance in its place."""
         node = _bare(node)
         if isinstance(node, exp.Div | exp.Mul) and isinstance(_bare(node.expression), exp.Literal):
             return type(node)(this=self.leaf(node.this, rises), expression=node.expression.copy())
@@ -57,9 +50,9 @@ class _Reader:
         columns = self.code.difference(node)
         if columns is None and isinstance(node, exp.Sub):
             columns = self.code.difference(exp.Sub(this=node.expression.copy(), expression=node.this.copy()))
-        if columns is None or columns[0] != columns[1]:
+        if columns is None or len(set(columns)) > 1:
             raise NotGlobal
-        return str(columns[0])
+        return str(min(columns))
 
     def read(self, node: exp.Expr, rises: bool) -> exp.Expr:
         """The same over distances; goodness rises with the value of the node if ``rises``, else it falls.
@@ -126,7 +119,7 @@ def sign(node: exp.Expr) -> int:
     return 0
 
 
-def recognised(fitted: Fitted) -> Global | None:
+def recognised(fitted: Fitted) -> GlobalScore | None:
     """The score as a global function; None where it is not known to be one."""
     source = fitted.score.source
     if not isinstance(source, Expression):
@@ -144,7 +137,7 @@ def recognised(fitted: Fitted) -> Global | None:
     if not fitted.score.descending:
         code.emit(ops.NEGATE, 0, 0)
     bound = Program(np.array(code.lines, np.int64), np.array(code.constants), code.registers, False)
-    return Global(np.array([int(name) for name in names]), np.array([reader.rises[name] for name in names]), bound)
+    return GlobalScore(np.array([int(name) for name in names]), np.array([reader.rises[name] for name in names]), bound)
 
 
 def _even(exponent: exp.Expr) -> bool:

@@ -2,19 +2,22 @@
 
 import numpy as np
 
-from skyband.algorithms.contract import Ints, Rankings, Rows
-from skyband.algorithms.pairs.base import Batch, OverPairs
+from skyband.algorithms.contract import Ints, Rankings
+from skyband.algorithms.pairs.base import Between, OverPairs
 from skyband.algorithms.pairs.scase import SCase
-from skyband.algorithms.pairs.state import State
 from skyband.kernels.pairs.answers import Queries, reach
-from skyband.kernels.pairs.band import Pairs
-from skyband.kernels.pairs.naive import arrive_naive, put_in_order, refill
-from skyband.kernels.pairs.window import FLOOR, NEWEST, START, STOP, expire
+from skyband.kernels.pairs.band import Pairs, PairsMeta
+from skyband.kernels.pairs.naive import arrive_naive, refill
+from skyband.kernels.pairs.state import Batch, PairState
+from skyband.kernels.pairs.window import Newcomers, WindowMeta, expire
 from skyband.query import Query
+from skyband.storage.blocks import plain
 
 
 class Naive(OverPairs):
-    """The competitor *naive* of Shen et al., *A Generic Framework for Top-k Pairs and Top-k Objects Queries over
+    """The best pairs in the plainest way, to measure others against.
+
+    The competitor *naive* of Shen et al., *A Generic Framework for Top-k Pairs and Top-k Objects Queries over
     Sliding Windows* (TKDE 2014, section 7.1.2).
 
     Of each object the K best pairs with objects that came before it are kept, O(KN) pairs in all, sorted. When an
@@ -24,43 +27,38 @@ class Naive(OverPairs):
 
     name = "naive"
 
-    def take_in(self, state: State, batch: Batch, first: int) -> tuple[State, int]:
-        done = arrive_naive(state.window, state.band, state.stairs, state.answers, batch.log, batch.queries,
-                            self.program, self.kinds, batch.objects, first, batch.moves, batch.scratch)  # fmt: skip
-        return state, done
+    def take_in(self, state: PairState, batch: Batch, first: int) -> int:
+        return arrive_naive(state, batch, first)
 
-    def _widened(self, state: State, more: int, queries: Queries) -> State:
-        objects = state.position.size
+    def with_pairs(self, state: PairState, more: int, queries: Queries) -> PairState:
+        objects = state.window.position.size
         room = objects * (objects if queries.strict else min(queries.K, objects) + 1)
-        return super()._widened(state, max(0, room - state.size), queries)
+        return super().with_pairs(state, max(0, room - plain(PairsMeta, state.band.meta).held), queries)
 
-    def tidy(self, state: State) -> None:
-        put_in_order(state.band, state.size)
-
-    def _close(self, state: State, blocks: list[list[Rankings]], bound: int, closer: tuple[int, int, int]) -> None:
+    def _close(self, state: PairState, closed: list[list[Rankings]], bound: int, between: Between) -> None:
         """Answer one window after the other: the lists are those of one window."""
-        last = min(bound, int(state.meta[NEWEST]) + self._spec.N)
-        while (end := int(state.ends[0])) <= last:
-            state.meta[FLOOR] = end - self._spec.N
-            expire(state.window)
-            refill(state.window, state.band, state.stairs, self._spec, self.program, self.kinds,
-                   self._scratch(int(state.meta[STOP] - state.meta[START])))  # fmt: skip
-            super()._close(state, blocks, end, closer)
-        super()._close(state, blocks, bound, closer)
+        window = state.window
+        last = min(bound, plain(WindowMeta, window.meta).newest + self.asked.N)
+        while (end := int(state.ends.min())) <= last:
+            window.meta["floor"] = end - self.asked.N
+            expire(window)
+            refill(state, self.asked, self.scoring, self.scratch(self.count(state)))
+            super()._close(state, closed, end, between)
+        super()._close(state, closed, bound, between)
 
-    def standing(self, state: State, query: Query, k: int, last: int | None) -> tuple[int, Pairs, Ints]:
+    def standing(self, state: PairState, query: Query, k: int, last: int | None) -> tuple[int, Pairs, Ints]:
         start, end = self.present(state, query, last)
         if not self.window.hopping and last in (None, query.window.extent):
             return super().standing(state, query, k, last)
-        other = SCase(query)
-        other.fitted, other.program, other.kinds = self.fitted, self.program, self.kinds
-        other.compiled, other.tag_columns = True, list(range(self.kinds.size))
-        window, part = state.window, slice(int(state.meta[START]), int(state.meta[STOP]))
-        size = part.stop - part.start
-        rows = Rows(np.zeros(size), window.position[part], np.zeros(size, np.int64), window.arrival[part], 0, 0,
-                    window.values[:, part].T, window.colours[:, part].T)  # fmt: skip
-        rows = rows.take(np.flatnonzero(rows.position >= start))
-        one = other._fold(other.fresh(), rows, other._silent, False, [])
-        one.meta[NEWEST] = state.meta[NEWEST]
-        stop, _ = reach(one.band, one.size, k, query.ties == "all", start)
+        other, window = SCase(query), state.window
+        other.fit(self.fitted, self.scoring.program)
+        low, high, *_ = plain(WindowMeta, window.meta)
+        which = low + np.flatnonzero(window.position[low:high] >= start)
+        values, colours = (
+            np.array(window.values[:, which].T, order="C"),
+            np.array(window.colours[:, which].T, order="C"),
+        )
+        newcomers = Newcomers(window.position[which], window.arrival[which], values, colours)
+        one, _ = other.fold(other.fresh(), newcomers, other.silent, moves=False)
+        stop, _ = reach(one.band, k, query.ties == "all", start)
         return end, one.band, np.arange(stop)

@@ -128,5 +128,5 @@ def _promised(query: Query, algorithm: Algorithm) -> str:
         return "exact"
     asked = query.algorithm != "auto"
     return f"exact, though an error of {query.error:g} is allowed" + (
-        "" if asked else ": no approximate algorithm costs less here"
+        "" if asked else ": no approximate algorithm is known to cost less"
     )

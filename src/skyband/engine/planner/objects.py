@@ -17,7 +17,7 @@ def _hopping(queries: tuple[Query, ...]) -> Choice | None:
 
 
 def _approximate(queries: tuple[Query, ...]) -> Choice | None:
-    if not queries[0].error:
+    if not queries[0].error or queries[0].window.time:
         return None
     return "pa", f"an error of {queries[0].error:g} is allowed: only objects with a fair chance are kept", {}
 
@@ -25,11 +25,20 @@ def _approximate(queries: tuple[Query, ...]) -> Choice | None:
 def _late(queries: tuple[Query, ...]) -> Choice | None:
     if not queries[0].window.late:
         return None
-    return "scase", "rows may come late: the staircase drops those that cannot matter", {}
+    return "scase", "rows may come late: the staircase drops those that cannot matter" + _unused_error(queries), {}
 
 
 def _every_arrival(queries: tuple[Query, ...]) -> Choice | None:
-    return "rapf", "the window moves with every arrival: the fastest exact algorithm for it", {}
+    reason = "the window moves with every arrival: the fastest exact algorithm for it"
+    return "rapf", reason + _unused_error(queries), {}
+
+
+def _unused_error(queries: tuple[Query, ...]) -> str:
+    """Why an error that is allowed is not made use of."""
+    if not queries[0].error:
+        return ""
+    return (f"; an error of {queries[0].error:g} is allowed, but how many objects a time window holds is not known, "
+            "which pa(fewest=…, most=…) needs")  # fmt: skip
 
 
 RULES: tuple[Rule, ...] = (

@@ -7,13 +7,21 @@ from numpy.typing import NDArray
 
 from skyband.kernels.common.jit import inner, outer
 from skyband.storage import memory
+from skyband.storage.blocks import Floats, Ints, Record, record_type
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+
+class Used(NamedTuple):
+    """How much of an output is in use."""
+
+    blocks: int = 0
+    rows: int = 0
+
+
+USED = record_type(Used)
 
 
 class Output(NamedTuple):
-    """Closed windows, block by block; the first ``used`` = (blocks, rows) entries are in use."""
+    """Closed windows, block by block; a block is the ranking of one partition in one window."""
 
     end: Ints
     partition: Ints
@@ -21,7 +29,7 @@ class Output(NamedTuple):
     offset: Ints
     arrival: Ints
     score: Floats
-    used: Ints
+    used: Record
 
 
 @inner
@@ -37,7 +45,7 @@ def no_output(rows: int = 1024) -> Output:
     """An output to begin with, with room for so many rows (memory that is not written costs nothing)."""
     return Output(
         np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64), np.zeros(65, np.int64),
-        np.empty(rows, np.int64), np.empty(rows, np.float64), np.zeros(2, np.int64),
+        np.empty(rows, np.int64), np.empty(rows, np.float64), np.zeros(1, USED),
     )  # fmt: skip
 
 
@@ -49,7 +57,8 @@ def roomy_output(rows: int) -> Output:
 @inner
 def emit(out: Output, partition: int, end: int, trigger: int, arrival: Ints, score: Floats) -> Output:
     """Adds a block: the ranking of one partition in the window that ends at ``end``."""
-    block, row, size = out.used[0], out.used[1], arrival.size
+    used, size = out.used[0], arrival.size
+    block, row = used.blocks, used.rows
     if block == out.end.size:
         out = Output(grow(out.end, 0), grow(out.partition, 0), grow(out.trigger, 0), grow(out.offset, 2 * block + 1),
                      out.arrival, out.score, out.used)  # fmt: skip
@@ -60,5 +69,5 @@ def emit(out: Output, partition: int, end: int, trigger: int, arrival: Ints, sco
     out.arrival[row : row + size] = arrival
     out.score[row : row + size] = score
     out.offset[block + 1] = row + size
-    out.used[0], out.used[1] = block + 1, row + size
+    used.blocks, used.rows = block + 1, row + size
     return out

@@ -4,28 +4,26 @@ An object of a window's top k is among the top k of its own pane, so everything 
 prunes a batch in the engine and a partition of the data in Spark.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skyband.kernels.common.jit import inner, outer
 from skyband.kernels.common.output import grow
 from skyband.kernels.common.sorting import newest_first
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from skyband.storage.blocks import ARRIVAL, PARTITION, Floats, Ints, block, column
 
 BLOCK = 128  # rows looked at together: one vectorised count says whether any of them passes
 
 
+@block(version=1)
 class Columns(NamedTuple):
-    """Rows as the kernels see them; ``partition`` is empty where there is one partition only."""
+    """Rows as the kernels see them; in a batch ``partition`` is empty where there is one partition only."""
 
-    partition: Ints
-    score: Floats
-    position: Ints
-    arrival: Ints
+    partition: Annotated[Ints, column("rows", holds=PARTITION)]
+    score: Annotated[Floats, column("rows")]
+    position: Annotated[Ints, column("rows")]
+    arrival: Annotated[Ints, column("rows", holds=ARRIVAL)]
 
 
 @inner
@@ -113,7 +111,7 @@ def top_of_slice(rows: Columns, lo: int, hi: int, k: int, ties: bool) -> Ints:
 
 
 @outer
-def order_by_key_and_pane(rows: Columns, partitions: int, pane: int) -> Ints:
+def order_by_partition_and_pane(rows: Columns, partitions: int, pane: int) -> Ints:
     """A stable order by partition and pane; empty where the rows have it already."""
     size = rows.score.size
     if rows.partition.size:
@@ -191,7 +189,7 @@ def prune(rows: Columns, pane: int, k: int, ties: bool) -> Ints:
 
 def survivors(rows: Columns, partitions: int, pane: int, k: int, ties: bool) -> Ints:
     """Indices of the k best rows of every partition and pane, in the order of partition and pane."""
-    order = order_by_key_and_pane(rows, partitions, pane)
+    order = order_by_partition_and_pane(rows, partitions, pane)
     if not order.size:
         return prune(rows, pane, k, ties)
     partition = rows.partition[order] if rows.partition.size else rows.partition
@@ -201,7 +199,7 @@ def survivors(rows: Columns, partitions: int, pane: int, k: int, ties: bool) -> 
 
 @outer
 def prune_numbered(score: Floats, first_position: int, pane: int, k: int, ties: bool) -> Ints:
-    """:func:`prune` for one partition of consecutive object numbers t0, t0 + 1, …, none of them written down."""
+    """:func:`prune` for one partition of consecutive positions t0, t0 + 1, …, none of them written down."""
     size = score.size
     if pane <= k:
         return np.arange(size)
@@ -226,23 +224,19 @@ def prune_numbered(score: Floats, first_position: int, pane: int, k: int, ties: 
 def crossings(rows: Columns, newest: Ints, slide: int) -> tuple[Ints, Ints, Ints]:
     """The count windows that a batch completes: partition, end, and the arrival number of the object that does it.
 
-    A window is complete when an object with number end - 1 or higher has come. ``newest``, the newest number of each
+    A window is complete when an object at position end - 1 or higher has come. ``newest``, the newest position of each
     partition, is brought up to date.
     """
     partitions, ends, arrivals = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64)
     count = 0
     for i in range(rows.position.size):
-        k = rows.partition[i] if rows.partition.size else 0
-        end = (newest[k] + 1) // slide * slide + slide
+        partition = rows.partition[i] if rows.partition.size else 0
+        end = (newest[partition] + 1) // slide * slide + slide
         while end <= rows.position[i] + 1:
             if count == partitions.size:
-                partitions, ends, arrivals = (
-                    np.append(partitions, partitions),
-                    np.append(ends, ends),
-                    np.append(arrivals, arrivals),
-                )
-            partitions[count], ends[count], arrivals[count] = k, end, rows.arrival[i]
+                partitions, ends, arrivals = grow(partitions, 0), grow(ends, 0), grow(arrivals, 0)
+            partitions[count], ends[count], arrivals[count] = partition, end, rows.arrival[i]
             count += 1
             end += slide
-        newest[k] = rows.position[i]
+        newest[partition] = rows.position[i]
     return partitions[:count], ends[:count], arrivals[:count]

@@ -1,14 +1,11 @@
 """The k best of many, without sorting them all."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skyband.kernels.common.jit import inner, outer
 from skyband.kernels.common.order import better
 from skyband.kernels.common.sorting import by_rank
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from skyband.storage.blocks import Floats, Ints
 
 
 @outer

@@ -1,28 +1,34 @@
-"""Rows of many partitions side by side, as kernels for hopping windows take and give them."""
+"""Rows as kernels take and give them: a list of objects, and the lists of many partitions side by side."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from skyband.storage.blocks import ARRIVAL, Floats, Ints, block, column
 
 
-class Lists(NamedTuple):
-    """Rows of all partitions, one partition after another: ``[offset[partition] : offset[partition + 1]]``."""
+class Objects(NamedTuple):
+    """A list of objects; how many of its entries are in use is counted beside it."""
 
-    offset: Ints
     score: Floats
     position: Ints
     arrival: Ints
 
 
+@block(version=1)
+class Lists(NamedTuple):
+    """Objects of all partitions, one partition after another: ``[offset[partition] : offset[partition + 1]]``."""
+
+    offset: Annotated[Ints, column("bounds")]
+    score: Annotated[Floats, column("objects")]
+    position: Annotated[Ints, column("objects")]
+    arrival: Annotated[Ints, column("objects", holds=ARRIVAL)]
+
+
 class Closings(NamedTuple):
     """Where each partition stands: windows up to ``closed`` are done, those up to ``frontier`` are to be closed now.
 
-    For count windows ``end`` and ``arrival`` list the windows that close and the object whose arrival closes each,
-    partition by partition as in :class:`Lists`; they are empty for time windows.
+    For time windows there is one entry for all partitions. For count windows ``end`` and ``arrival`` list the windows
+    that close and the object whose arrival closes each, partition by partition as in :class:`Lists`; they are empty
+    for time windows.
     """
 
     closed: Ints

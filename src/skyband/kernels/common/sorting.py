@@ -4,9 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyband.kernels.common.jit import inner, outer
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from skyband.storage.blocks import Floats, Ints
 
 BITS = 11
 DIGITS = 1 << BITS
@@ -30,7 +28,7 @@ def by_rank(score: Floats, position: Ints, arrival: Ints) -> Ints:
 
 @inner
 def newest_first(group: Ints, position: Ints, arrival: Ints) -> Ints:
-    """Some indices in the order of time and then number, newest first."""
+    """Some indices in the order of position and then arrival, newest first."""
     for i in range(1, group.size):
         a, b = group[i - 1], group[i]
         if position[b] < position[a] or (position[b] == position[a] and arrival[b] < arrival[a]):
@@ -43,27 +41,27 @@ def newest_first(group: Ints, position: Ints, arrival: Ints) -> Ints:
 def _descending(score: Floats) -> Ints:
     """A stable radix sort: linear, and several times as fast as comparing."""
     size = score.size
-    partitions = (score + 0.0).view(np.int64)  # + 0.0 makes -0 and 0 the same
-    partition, index = np.empty(size, np.uint64), np.empty(size, np.int64)
+    values = (score + 0.0).view(np.int64)  # + 0.0 makes -0 and 0 the same
+    bits, index = np.empty(size, np.uint64), np.empty(size, np.int64)
     for i in range(size):
         # Flipped so that unsigned order is descending order of the scores.
-        partition[i] = np.uint64(partitions[i] if partitions[i] < 0 else ~partitions[i] ^ (np.int64(1) << 63))
+        bits[i] = np.uint64(values[i] if values[i] < 0 else ~values[i] ^ (np.int64(1) << 63))
         index[i] = i
-    other_key, other_index = np.empty(size, np.uint64), np.empty(size, np.int64)
+    other_bits, other_index = np.empty(size, np.uint64), np.empty(size, np.int64)
     start = np.empty(DIGITS + 1, np.int64)
     for shift in range(0, 64, BITS):
         start[:] = 0
         for i in range(size):
-            start[np.int64((partition[i] >> np.uint64(shift)) & np.uint64(DIGITS - 1)) + 1] += 1
+            start[np.int64((bits[i] >> np.uint64(shift)) & np.uint64(DIGITS - 1)) + 1] += 1
         if start.max() == size:
             continue
         for i in range(DIGITS):
             start[i + 1] += start[i]
         for i in range(size):
-            digit = np.int64((partition[i] >> np.uint64(shift)) & np.uint64(DIGITS - 1))
-            other_key[start[digit]], other_index[start[digit]] = partition[i], index[i]
+            digit = np.int64((bits[i] >> np.uint64(shift)) & np.uint64(DIGITS - 1))
+            other_bits[start[digit]], other_index[start[digit]] = bits[i], index[i]
             start[digit] += 1
-        partition, other_key = other_key, partition
+        bits, other_bits = other_bits, bits
         index, other_index = other_index, index
     return index
 

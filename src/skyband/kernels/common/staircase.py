@@ -6,17 +6,17 @@ K-skyband is what fewer than K objects dominate.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skyband.kernels.common.jit import inner, outer
 from skyband.kernels.common.order import better
+from skyband.kernels.common.rows import Objects as Objects
+from skyband.storage.blocks import ARRIVAL, Floats, Ints, Record, block, column, scalars
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Object = tuple[float, int, int]  # score, time, number
+Object = tuple[float, int, int]  # score, position, arrival
 
 EARLIEST = -(2**62)  # before and after any position, with room to add an extent
 LATEST = 2**62
@@ -25,21 +25,21 @@ M = 0.03  # in the same unit, to move an object aside
 LEAST = 16  # the shortest put-off: below it the calls cost more than the steps
 
 
-class Objects(NamedTuple):
-    """A list of objects; how many of its entries are in use is counted beside it."""
+class StairsMeta(NamedTuple):
+    """How much of a staircase is in use."""
 
-    score: Floats
-    position: Ints
-    arrival: Ints
+    steps: int = 0
 
 
+@block(version=1)
 class Stairs(NamedTuple):
-    """Staircase points: ``corner`` is the K-th newest time among the objects down to this rank."""
+    """Staircase points: ``corner`` is the K-th newest position among the objects down to this rank."""
 
-    score: Floats
-    position: Ints
-    arrival: Ints
-    corner: Ints
+    score: Annotated[Floats, column("points", used="steps")]
+    position: Annotated[Ints, column("points", used="steps")]
+    arrival: Annotated[Ints, column("points", used="steps", holds=ARRIVAL)]
+    corner: Annotated[Ints, column("points", used="steps")]
+    meta: Annotated[Record, scalars(StairsMeta)]
 
 
 @outer
@@ -86,26 +86,26 @@ def sift(source: Objects, size: int, start: int, target: Objects) -> int:
 
 
 @outer
-def dominated(stairs: Stairs, steps: int, of: Object, strict: bool) -> bool:
+def dominated(stairs: Stairs, of: Object, strict: bool) -> bool:
     """Whether the K-staircase, hence K objects, dominate this one (section 5.1.2, *Checking dominance*).
 
     Corners rise from step to step, so the last step that ranks before the object decides.
     """
-    partition = (of[0], LATEST, LATEST) if strict else of  # nothing of this score ranks before such an object
-    step = place(stairs.score, stairs.position, stairs.arrival, 0, steps, partition)
+    first = (of[0], LATEST, LATEST) if strict else of  # nothing of this score ranks before such an object
+    step = place(stairs.score, stairs.position, stairs.arrival, 0, stairs.meta[0].steps, first)
     return step > 0 and stairs.corner[step - 1] >= of[1]
 
 
 @outer
-def climb(objects: Objects, size: int, stairs: Stairs, K: int, floor: int, strict: bool) -> tuple[int, int]:
-    """UpdateSkybandAndStaircase (Algorithm 4), in place: how many objects stay, and how many steps there are.
+def climb(objects: Objects, size: int, stairs: Stairs, K: int, floor: int, strict: bool) -> int:
+    """UpdateSkybandAndStaircase (Algorithm 4), in place; returns how many objects stay.
 
-    Objects before ``floor`` have expired and go first. The heap holds the K newest times met so far; it begins full
-    of times before any other, which saves the case ``|H| < K``.
+    Objects before ``floor`` have expired and go first. The heap holds the K newest positions met so far; it begins full
+    of positions before any other, which saves the case ``|H| < K``.
     """
     score, position, arrival = objects
     heap = np.full(min(K, size + 1), EARLIEST)
-    bar = EARLIEST  # the K-th newest time among the objects that may dominate the one at hand
+    bar = EARLIEST  # the K-th newest position among the objects that may dominate the one at hand
     kept = steps = 0
     for i in range(size):
         if position[i] < floor:
@@ -122,12 +122,13 @@ def climb(objects: Objects, size: int, stairs: Stairs, K: int, floor: int, stric
                 stairs.corner[steps] = heap[0]
                 steps += 1
         kept += 1
-    return kept, steps
+    stairs.meta[0].steps = steps
+    return kept
 
 
 @inner
 def replace_top(heap: Ints, position: int) -> None:
-    """Take the oldest time out of the heap, and put a newer one in."""
+    """Take the oldest position out of the heap, and put a newer one in."""
     at = 0
     while True:
         child = 2 * at + 1

@@ -1,17 +1,17 @@
 """Batches through bands, for windows that move with every arrival (topkw, sections 4 and 5)."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skyband.kernels.common.jit import in_place, inner, outer
 from skyband.kernels.common.order import newer
 from skyband.kernels.objects import bands
-from skyband.kernels.objects.bands import ALWAYS, CAP, KIND, THRESHOLD, Band, Floats, Heap, Ints, K, Log
+from skyband.kernels.objects.bands import ALWAYS, CAP, LARGE, Band, Heap
+from skyband.kernels.objects.log import Log, new_log, roomy
+from skyband.storage.blocks import ARRIVAL, Bytes, Floats, Ints, Record, block, column, scalars
 
-NOW, NEWEST, EXTENT = range(3)  # of a clock: the newest object's time and number, and how far the window reaches back
-FRONT, COUNT, ROOM, GONE_TIME, GONE_NUMBER = range(5)  # of ``Buffer.meta``; GONE is the last object that left
+BEFORE = -ALWAYS // 4  # before any position, with room to take an extent off
 
 
 class Batch(NamedTuple):
@@ -24,74 +24,98 @@ class Batch(NamedTuple):
     first_arrival: int
 
 
+class Clock(NamedTuple):
+    """Where a partition stands."""
+
+    now: int = BEFORE  # the newest object
+    newest: int = -1  # and its arrival number
+    extent: int = 0  # how far the window reaches back
+    brought: int = 0  # rows of the last batch
+
+
+@block(version=1)
+class Banded(NamedTuple):
+    """What an algorithm holds of a partition that has one band and nothing else."""
+
+    band: Band
+    clock: Annotated[Record, scalars(Clock)]
+
+
+class BufferMeta(NamedTuple):
+    """The figures of a buffer."""
+
+    front: int = 0  # where the oldest object lies
+    held: int = 0
+    room: int = 0  # the most that it may hold
+    shared: int = 0  # objects that are in the query's band too
+    gone_position: int = BEFORE  # the last object that left
+    gone_arrival: int = -1
+
+
+@block(version=1)
 class Buffer(NamedTuple):
-    """The most recent objects, a ring of at most ``ROOM``; ``sent`` tells which are in the query's band already."""
+    """The most recent objects, in the order of their arrival: a ring."""
 
-    score: Floats
-    position: Ints
-    arrival: Ints
-    sent: NDArray[np.int8]
-    meta: Ints
+    score: Annotated[Floats, column("objects", used="held", first="front")]
+    position: Annotated[Ints, column("objects", used="held", first="front")]
+    arrival: Annotated[Ints, column("objects", used="held", first="front", holds=ARRIVAL)]
+    sent: Annotated[Bytes, column("objects", used="held", first="front")]  # whether it is in the query's band already
+    meta: Annotated[Record, scalars(BufferMeta)]
 
 
-class Held(NamedTuple):
+@block(version=1)
+class Sieved(NamedTuple):
     """What an algorithm with a filter holds of a partition."""
 
     band: Band  # of the query
     sieve: Band  # of objects in the buffer, any of them
     buffer: Buffer
-
-
-def new_clock(extent: int) -> Ints:
-    """The clock of a partition of which nothing has been seen."""
-    return np.array([-ALWAYS // 4, -1, extent])
-
-
-def empty_buffer(room: int) -> Buffer:
-    """A buffer for at most ``room`` objects."""
-    meta = np.array([0, 0, room, -ALWAYS // 4, -1])
-    return Buffer(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int8), meta)
+    clock: Annotated[Record, scalars(Clock)]
 
 
 @in_place
-def time_of(rows: Batch, i: int) -> int:
-    """The time of row i."""
+def position_of(rows: Batch, i: int) -> int:
+    """The position of row i."""
     return rows.position[i] if rows.position.size else rows.first_position + i
 
 
 @in_place
-def number_of(rows: Batch, i: int) -> int:
+def arrival_of(rows: Batch, i: int) -> int:
     """The arrival number of row i."""
     return rows.arrival[i] if rows.arrival.size else rows.first_arrival + i
 
 
 @outer
-def process(band: Band, clock: Ints, rows: Batch) -> tuple[Band, Log]:
+def process(state: Banded, rows: Batch) -> tuple[Banded, Log]:
     """Every row into the band, as far as its threshold lets it (Algorithms 1–3 and 5)."""
-    log, heap = bands.new_log(), bands.new_heap(band.meta[K])
-    done = _process(band, clock, rows, 0, log, heap)
+    clock = state.clock[0]
+    log, heap = new_log(64), bands.new_heap(state.band.meta[0].k)
+    clock.brought = rows.score.size
+    done = _process(state, rows, 0, log, heap)
     while done < rows.score.size:
-        band, log = bands.widened(band, 1), bands.roomy(log, band, 1)
-        done = _process(band, clock, rows, done, log, heap)
-    return bands.packed(band, clock[NOW] - clock[EXTENT], ALWAYS), log
+        log = roomy(log, bands.changes_at_most(state.band, 1))
+        state = Banded(bands.widened(state.band, 1), state.clock)
+        done = _process(state, rows, done, log, heap)
+    return Banded(bands.rested(state.band, clock.now - clock.extent, ALWAYS), state.clock), log
 
 
 @in_place
-def _process(band: Band, clock: Ints, rows: Batch, first: int, log: Log, heap: Heap) -> int:
+def _process(state: Banded, rows: Batch, first: int, log: Log, heap: Heap) -> int:
     """The rows from ``first`` up to the one for which there is no room, which it returns."""
-    now, newest, extent = clock[NOW], clock[NEWEST], clock[EXTENT]
+    band, meta, clock = state.band, state.band.meta[0], state.clock[0]
+    now, newest, extent = clock.now, clock.newest, clock.extent
     i = first
     while i < rows.score.size:
-        score, position, arrival = rows.score[i], time_of(rows, i), number_of(rows, i)
+        score, position, arrival = rows.score[i], position_of(rows, i), arrival_of(rows, i)
         in_order = newer(position, arrival, now, newest)
         dead = (position if in_order else now) - extent
         lapsed = bands.expired(band, dead, ALWAYS)
-        if lapsed or not (score < band.real[THRESHOLD] or position <= dead):
+        if lapsed or not (score < meta.threshold or position <= dead):
             if bands.cramped(band, 1) or bands.short(log, band, 1):
                 break
-            if lapsed and band.meta[KIND] == CAP:
+            if lapsed and meta.kind == CAP:
                 bands.loosen(band, dead, ALWAYS)
-            admitted = not score < band.real[THRESHOLD]
+            admitted = not score < meta.threshold
             enters = admitted and bands.insert(band, score, position, arrival)
             if enters or lapsed:
                 bands.settle(band, dead, ALWAYS, log, arrival, position)
@@ -100,35 +124,41 @@ def _process(band: Band, clock: Ints, rows: Batch, first: int, log: Log, heap: H
         if in_order:
             now, newest = position, arrival
         i += 1
-    clock[NOW], clock[NEWEST] = now, newest
+    clock.now, clock.newest = now, newest
     return i
 
 
 @outer
-def process_filtered(held: Held, clock: Ints, rows: Batch) -> tuple[Held, Log]:
+def process_filtered(state: Sieved, rows: Batch) -> tuple[Sieved, Log]:
     """Every row into the buffer, and from there into the band only if fewer than k objects of the sieve are better."""
-    log, heap = bands.new_log(), bands.new_heap(held.band.meta[K])
-    held = Held(held.band, held.sieve, _enlarged(held.buffer, rows.score.size))
-    done = _process_filtered(held, clock, rows, 0, log, heap)
+    clock = state.clock[0]
+    log, heap = new_log(64), bands.new_heap(state.band.meta[0].k)
+    clock.brought = rows.score.size
+    state = Sieved(state.band, state.sieve, _enlarged(state.buffer, rows.score.size), state.clock)
+    done = _process_filtered(state, rows, 0, log, heap)
     while done < rows.score.size:
-        inserts = _inserts(held.buffer, time_of(rows, done), clock[EXTENT])
-        held = Held(bands.widened(held.band, inserts), bands.widened(held.sieve, 1), held.buffer)
-        log = bands.roomy(log, held.band, inserts)
-        done = _process_filtered(held, clock, rows, done, log, heap)
-    gone = held.buffer.meta
-    band = bands.packed(held.band, clock[NOW] - clock[EXTENT], ALWAYS)
-    return Held(band, bands.packed(held.sieve, gone[GONE_TIME], gone[GONE_NUMBER]), held.buffer), log
+        inserts = _inserts(state.buffer, position_of(rows, done), clock.extent)
+        log = roomy(log, bands.changes_at_most(state.band, inserts))
+        state = Sieved(bands.widened(state.band, inserts), bands.widened(state.sieve, 1), state.buffer, state.clock)
+        done = _process_filtered(state, rows, done, log, heap)
+    gone = state.buffer.meta[0]
+    band = bands.rested(state.band, clock.now - clock.extent, ALWAYS)
+    sieve = bands.rested(state.sieve, gone.gone_position, gone.gone_arrival)
+    buffer = _rested(state.buffer)
+    gone.shared = _shared(band, buffer)
+    return Sieved(band, sieve, buffer, state.clock), log
 
 
 @in_place
-def _process_filtered(held: Held, clock: Ints, rows: Batch, first: int, log: Log, heap: Heap) -> int:
+def _process_filtered(state: Sieved, rows: Batch, first: int, log: Log, heap: Heap) -> int:
     """The rows from ``first`` up to the one for which there is no room, which it returns."""
-    band, sieve, buffer = held
-    now, newest, extent = clock[NOW], clock[NEWEST], clock[EXTENT]
-    ties, bar = band.meta[bands.TIES] == 1, _bar(sieve)
+    band, sieve, buffer, _ = state
+    sieving, gone, clock = sieve.meta[0], buffer.meta[0], state.clock[0]
+    now, newest, extent = clock.now, clock.newest, clock.extent
+    ties, bar = band.meta[0].ties == 1, _bar(sieve)
     i = first
     while i < rows.score.size:
-        score, position, arrival = rows.score[i], time_of(rows, i), number_of(rows, i)
+        score, position, arrival = rows.score[i], position_of(rows, i), arrival_of(rows, i)
         inserts = _inserts(buffer, position, extent)
         if bands.cramped(band, inserts) or bands.cramped(sieve, 1) or bands.short(log, band, inserts):
             break
@@ -143,7 +173,7 @@ def _process_filtered(held: Held, clock: Ints, rows: Batch, first: int, log: Log
             while _overdue(buffer, now, extent):
                 j = _pop(buffer)
                 if bands.expired(sieve, buffer.position[j], buffer.arrival[j]):
-                    if sieve.meta[KIND] == CAP:
+                    if sieving.kind == CAP:
                         bands.loosen(sieve, buffer.position[j], buffer.arrival[j])
                     bands.settle(sieve, buffer.position[j], buffer.arrival[j], None, 0, 0)
                     bar = _bar(sieve)
@@ -154,12 +184,11 @@ def _process_filtered(held: Held, clock: Ints, rows: Batch, first: int, log: Log
                     grows = True
             passes = not score < bar
             _push(buffer, score, position, arrival, passes)
-            if not score < sieve.real[THRESHOLD]:
-                gone_time, gone_number = buffer.meta[GONE_TIME], buffer.meta[GONE_NUMBER]
+            if not score < sieving.threshold:
                 if bands.insert(sieve, score, position, arrival):
-                    bands.settle(sieve, gone_time, gone_number, None, 0, 0)
+                    bands.settle(sieve, gone.gone_position, gone.gone_arrival, None, 0, 0)
                     bar = _bar(sieve)
-                bands.tidy(sieve, gone_time, gone_number, heap)
+                bands.tidy(sieve, gone.gone_position, gone.gone_arrival, heap)
         if passes:
             changes |= bands.insert(band, score, position, arrival)
             grows = True
@@ -167,70 +196,109 @@ def _process_filtered(held: Held, clock: Ints, rows: Batch, first: int, log: Log
             bands.settle(band, now - extent, ALWAYS, log, arrival, position)
         if grows:
             bands.tidy(band, now - extent, ALWAYS, heap)
-    clock[NOW], clock[NEWEST] = now, newest
+    clock.now, clock.newest = now, newest
     return i
 
 
 @in_place
 def _bar(sieve: Band) -> float:
     """The k-th best score of the sieve; NaN, which nothing falls below, if it has fewer."""
-    meta = sieve.meta
-    return sieve.score[meta[bands.START] + meta[K] - 1] if meta[bands.TOP] == meta[K] else np.nan
+    meta = sieve.meta[0]
+    return sieve.score[meta.start + meta.k - 1] if meta.top == meta.k else np.nan
 
 
 @in_place
 def _inserts(buffer: Buffer, position: int, extent: int) -> int:
-    """The most objects that a row of this time can bring into the band: what leaves the buffer for it, and itself."""
-    count = buffer.meta[COUNT]
-    return int(count + 1 if count > 0 and 2 * (position - buffer.position[buffer.meta[FRONT]]) >= extent else 2)
+    """The most objects that a row at this position can bring into the band: itself, and what leaves for it."""
+    meta = buffer.meta[0]
+    lapsed = meta.held > 0 and 2 * (position - buffer.position[meta.front]) >= extent
+    return int(meta.held + 1 if lapsed else 2)
 
 
 @in_place
 def _overdue(buffer: Buffer, now: int, extent: int) -> bool:
-    """Whether the oldest object must leave before one of time ``now`` enters.
+    """Whether the oldest object must leave before one of position ``now`` enters.
 
     It may stay for half an extent. Then what was in the buffer when an object came is in the window for as long as
     that object is in the buffer, which is what Theorem 5.1 needs; in count windows it comes to b <= (n + 1) / 2.
     """
-    meta = buffer.meta
-    full = meta[COUNT] == meta[ROOM]
-    return bool(full or (meta[COUNT] > 0 and 2 * (now - buffer.position[meta[FRONT]]) >= extent))
+    meta = buffer.meta[0]
+    full = meta.held == meta.room
+    return bool(full or (meta.held > 0 and 2 * (now - buffer.position[meta.front]) >= extent))
 
 
 @in_place
 def _pop(buffer: Buffer) -> int:
     """Takes the oldest object out; where it lies until the next push."""
-    meta = buffer.meta
-    front = meta[FRONT]
-    meta[FRONT] = front + 1 if front + 1 < buffer.score.size else 0
-    meta[COUNT] -= 1
-    meta[GONE_TIME], meta[GONE_NUMBER] = buffer.position[front], buffer.arrival[front]
+    meta = buffer.meta[0]
+    front = meta.front
+    meta.front = front + 1 if front + 1 < buffer.score.size else 0
+    meta.held -= 1
+    meta.gone_position, meta.gone_arrival = buffer.position[front], buffer.arrival[front]
     return int(front)
 
 
 @in_place
 def _push(buffer: Buffer, score: float, position: int, arrival: int, sent: bool) -> None:
     """Puts the newest object in; there must be room."""
-    meta = buffer.meta
-    slot = meta[FRONT] + meta[COUNT]
-    slot = slot if slot < buffer.score.size else slot - buffer.score.size
+    meta = buffer.meta[0]
+    slot = _slot(buffer, meta.held)
     buffer.score[slot], buffer.position[slot], buffer.arrival[slot], buffer.sent[slot] = score, position, arrival, sent
-    meta[COUNT] += 1
+    meta.held += 1
 
 
 @inner
 def _enlarged(buffer: Buffer, rows: int) -> Buffer:
-    """The buffer with room for so many more rows, though for no more than ``ROOM`` in all."""
-    meta, size = buffer.meta, buffer.score.size
-    wanted = min(meta[ROOM], meta[COUNT] + rows)
-    if wanted <= size:
+    """The buffer with room for so many more rows, though for no more than it may hold in all."""
+    meta = buffer.meta[0]
+    wanted = min(meta.room, meta.held + rows)
+    if wanted <= buffer.score.size:
         return buffer
-    capacity = min(meta[ROOM], max(wanted, 2 * size))
-    large = Buffer(np.zeros(capacity), np.zeros(capacity, np.int64), np.zeros(capacity, np.int64),
-                   np.zeros(capacity, np.int8), meta)  # fmt: skip
-    for i in range(meta[COUNT]):
-        j = (meta[FRONT] + i) % size
-        large.score[i], large.position[i], large.arrival[i] = buffer.score[j], buffer.position[j], buffer.arrival[j]
-        large.sent[i] = buffer.sent[j]
-    meta[FRONT] = 0
-    return large
+    return _unrolled(buffer, min(meta.room, max(wanted, 2 * buffer.score.size)))
+
+
+@inner
+def _rested(buffer: Buffer) -> Buffer:
+    """The buffer as it waits for the next batch: in arrays of just its size, unless it is large."""
+    meta = buffer.meta[0]
+    if meta.held == buffer.score.size or (meta.held > LARGE and buffer.score.size < 4 * meta.held):
+        return buffer
+    return _unrolled(buffer, meta.held)
+
+
+@inner
+def _unrolled(buffer: Buffer, capacity: int) -> Buffer:
+    """The buffer in other arrays, from 0 on."""
+    meta = buffer.meta[0]
+    other = Buffer(np.empty(capacity), np.empty(capacity, np.int64), np.empty(capacity, np.int64),
+                   np.empty(capacity, np.int8), buffer.meta)  # fmt: skip
+    for i in range(meta.held):
+        j = _slot(buffer, i)
+        other.score[i], other.position[i], other.arrival[i] = buffer.score[j], buffer.position[j], buffer.arrival[j]
+        other.sent[i] = buffer.sent[j]
+    meta.front = 0
+    return other
+
+
+@in_place
+def _shared(band: Band, buffer: Buffer) -> int:
+    """How many objects of the band are in the buffer."""
+    of_band, of_buffer = band.meta[0], buffer.meta[0]
+    count = 0
+    for i in range(of_band.start, of_band.start + of_band.held):
+        low, high = 0, of_buffer.held
+        while low < high:
+            middle = (low + high) // 2
+            if buffer.arrival[_slot(buffer, middle)] < band.arrival[i]:
+                low = middle + 1
+            else:
+                high = middle
+        count += low < of_buffer.held and buffer.arrival[_slot(buffer, low)] == band.arrival[i]
+    return count
+
+
+@in_place
+def _slot(buffer: Buffer, i: int) -> int:
+    """Where the i-th object of the buffer lies."""
+    slot = buffer.meta[0].front + i
+    return int(slot if slot < buffer.score.size else slot - buffer.score.size)

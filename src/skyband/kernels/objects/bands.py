@@ -1,58 +1,63 @@
 """Bands: the sorted set of objects that can still reach the top k of a window, kept in arrays.
 
-A band holds its objects best first in ``[START, START + SIZE)`` of its arrays, with room on both sides, so that an
-insertion or a removal moves the shorter side and sorted and reverse-sorted streams cost O(1). Its first ``TOP``
-objects are the top k; they alone are sure to be in the window. What it does with the others depends on its kind:
+A band holds its objects best first, ``held`` of them from ``start`` on, with room on both sides, so that an insertion
+or a removal moves the shorter side and sorted and reverse-sorted streams cost O(1). Its first ``top`` objects are the
+top k; they alone are sure to be in the window. What it does with the others depends on its kind:
 
 * ``KEEP`` keeps every object of the window;
-* ``PRUNE`` keeps a superset of the k-skyband (topkw, Definitions 3.8 and 4.7): once its candidates reach ``LIMIT``,
-  dominated and expired objects go;
-* ``CAP`` keeps the best ``CAPACITY`` objects, and refuses scores below ``THRESHOLD`` (Definition 4.5).
+* ``PRUNE`` keeps a superset of the k-skyband (topkw, Definitions 3.8 and 4.7): once its candidates, the objects beside
+  the top k, reach ``limit``, dominated and expired objects go;
+* ``CAP`` keeps the best ``capacity`` objects, and refuses scores below ``threshold`` (Definition 4.5).
 
-An object is dead when it is no newer than the pair (time, number) called ``dead`` here. A threshold that is NaN
+An object is dead when it is no newer than the position and arrival called ``dead`` here. A threshold that is NaN
 refuses nothing: no score is ever less than it.
 """
 
 from math import ceil
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skyband.kernels.common.jit import in_place, inner
 from skyband.kernels.common.order import better, newer
-from skyband.kernels.common.output import grow
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from skyband.kernels.objects.log import ENTERED, LEFT, Log, lacks, note
+from skyband.storage.blocks import ARRIVAL, Bytes, Floats, Ints, Record, block, column, empty, scalars
 
 KEEP, PRUNE, CAP = range(3)
 ALWAYS = np.iinfo(np.int64).max  # later than any position or arrival number
-
-START, SIZE, TOP, LIMIT, OLDEST_TIME, OLDEST_NUMBER, K, TIES, KIND, CAPACITY, FLOOR = range(11)
-THRESHOLD, GAMMA, STEP = range(3)
+LARGE = 4096  # objects: so many wait for the next batch where they are; fewer are moved into arrays of just their size
 
 
+class BandMeta(NamedTuple):
+    """The figures of a band, and what was asked of it (from ``k`` on)."""
+
+    start: int = 0
+    held: int = 0
+    top: int = 0
+    limit: int = 0
+    oldest_position: int = ALWAYS  # no later than any object whose expiry matters
+    oldest_arrival: int = ALWAYS
+    threshold: float = np.nan
+    k: int = 1
+    ties: int = 0
+    kind: int = KEEP
+    capacity: int = 0
+    floor: int = 0
+    gamma: float = 0.0
+    step: float = 0.5
+
+
+@block(version=1)
 class Band(NamedTuple):
     """The objects of a band and the figures that go with them."""
 
-    score: Floats
-    position: Ints
-    arrival: Ints
-    shown: NDArray[np.int8]  # whether the object is in the top k as last reported
-    meta: Ints
-    real: Floats
-
-
-class Log(NamedTuple):
-    """The changes of the top k, ``used[0]`` of them so far; see :class:`skyband.algorithms.objects.base.Changes`."""
-
-    trigger: Ints
-    at: Ints
-    op: NDArray[np.int8]
-    arrival: Ints
-    score: Floats
-    used: Ints
+    score: Annotated[Floats, column("objects", used="held", first="start")]
+    position: Annotated[Ints, column("objects", used="held", first="start")]
+    arrival: Annotated[Ints, column("objects", used="held", first="start", holds=ARRIVAL)]
+    shown: Annotated[
+        Bytes, column("objects", used="held", first="start")
+    ]  # whether it is in the top k as last reported
+    meta: Annotated[Record, scalars(BandMeta)]
 
 
 class Heap(NamedTuple):
@@ -68,6 +73,7 @@ def empty_band(kind: int, k: int, ties: bool = False, gamma: float = 0.0, limit:
 
     Args:
         kind: ``KEEP``, ``PRUNE`` or ``CAP``.
+        k: how many the top k are.
         ties: whether the top k is every object whose score is no worse than the k-th's; an object then dominates only
             those of strictly worse scores.
         gamma: the pruning coefficient of ``PRUNE``; 0 prunes at every insertion. ``KEEP`` drops expired objects by it.
@@ -75,20 +81,15 @@ def empty_band(kind: int, k: int, ties: bool = False, gamma: float = 0.0, limit:
         floor, step: when objects of ``CAP`` expire, its threshold falls by ``step`` times the difference of its last
             two scores, or to nothing if fewer than ``floor`` candidates are left.
     """
-    meta = np.zeros(11, np.int64)
-    meta[OLDEST_TIME] = meta[OLDEST_NUMBER] = ALWAYS
-    meta[LIMIT] = 4 * k if gamma > 0 else 0
-    meta[K], meta[TIES], meta[KIND] = k, ties, kind
-    meta[CAPACITY], meta[FLOOR] = k + limit + additional, floor
-    real = np.array([np.nan, gamma, step])
-    return Band(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int8), meta, real)
+    return empty(Band, kind=kind, k=k, ties=int(ties), gamma=gamma, limit=4 * k if gamma > 0 else 0,
+                 capacity=k + limit + additional, floor=floor, step=step)  # fmt: skip
 
 
 @in_place
 def cramped(band: Band, inserts: int) -> bool:
     """Whether it must be :func:`widened` before so many insertions."""
-    start = band.meta[START]
-    return bool(min(start, band.score.size - start - band.meta[SIZE]) < inserts)
+    meta = band.meta[0]
+    return bool(min(meta.start, band.score.size - meta.start - meta.held) < inserts)
 
 
 @inner
@@ -96,56 +97,52 @@ def widened(band: Band, inserts: int) -> Band:
     """The band in the middle of arrays that have room for so many insertions, and for as many objects as it has."""
     if not cramped(band, inserts):
         return band
-    size, old = band.meta[SIZE], band.meta[START]
-    start = size + 2 * inserts + 2
-    capacity = size + 2 * start
-    wide = Band(np.empty(capacity), np.empty(capacity, np.int64), np.empty(capacity, np.int64),
-                np.empty(capacity, np.int8), band.meta, band.real)  # fmt: skip
-    wide.score[start : start + size] = band.score[old : old + size]
-    wide.position[start : start + size] = band.position[old : old + size]
-    wide.arrival[start : start + size] = band.arrival[old : old + size]
-    wide.shown[start : start + size] = band.shown[old : old + size]
-    band.meta[START] = start
-    return wide
+    meta = band.meta[0]
+    start = meta.held + 2 * inserts + 2
+    return _moved(band, start, meta.held + 2 * start)
 
 
 @inner
-def packed(band: Band, dead_time: int, dead_number: int) -> Band:
-    """The band without dead objects, in arrays of just its size: how it waits for the next batch."""
-    size, start = living(band, dead_time, dead_number), band.meta[START]
-    tight = Band(np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int8),
-                 band.meta, band.real)  # fmt: skip
-    to = 0
-    for i in range(start, start + band.meta[SIZE]):
-        if newer(band.position[i], band.arrival[i], dead_time, dead_number):
-            tight.score[to], tight.position[to], tight.arrival[to] = band.score[i], band.position[i], band.arrival[i]
-            tight.shown[to] = band.shown[i]
-            to += 1
-    band.meta[START], band.meta[SIZE] = 0, size
-    return tight
+def rested(band: Band, dead_position: int, dead_arrival: int) -> Band:
+    """The band without dead objects, as it waits for the next batch: in arrays of just its size, unless it is large."""
+    meta = band.meta[0]
+    kept = meta.start
+    for i in range(meta.start, meta.start + meta.held):
+        if newer(band.position[i], band.arrival[i], dead_position, dead_arrival):
+            if kept < i:
+                _move(band, i, kept)
+            kept += 1
+    meta.held = kept - meta.start
+    if meta.held == band.score.size or (meta.held > LARGE and band.score.size < 4 * meta.held):
+        return band
+    return _moved(band, 0, meta.held)
 
 
 @inner
-def new_log() -> Log:
-    """An empty log."""
-    return Log(np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int8), np.empty(64, np.int64),
-               np.empty(64), np.zeros(1, np.int64))  # fmt: skip
+def _moved(band: Band, start: int, capacity: int) -> Band:
+    """The band in other arrays, from ``start`` on."""
+    meta = band.meta[0]
+    old, held = meta.start, meta.held
+    moved = Band(np.empty(capacity), np.empty(capacity, np.int64), np.empty(capacity, np.int64),
+                 np.empty(capacity, np.int8), band.meta)  # fmt: skip
+    moved.score[start : start + held] = band.score[old : old + held]
+    moved.position[start : start + held] = band.position[old : old + held]
+    moved.arrival[start : start + held] = band.arrival[old : old + held]
+    moved.shown[start : start + held] = band.shown[old : old + held]
+    meta.start = start
+    return moved
+
+
+@in_place
+def changes_at_most(band: Band, inserts: int) -> int:
+    """The most entries that settling the band after so many insertions may log."""
+    return int(2 * (band.meta[0].held + inserts))
 
 
 @in_place
 def short(log: Log, band: Band, inserts: int) -> bool:
     """Whether settling the band after so many insertions may log more than there is room for."""
-    return bool(log.used[0] + 2 * (band.meta[SIZE] + inserts) > log.at.size)
-
-
-@inner
-def roomy(log: Log, band: Band, inserts: int) -> Log:
-    """The log with room to settle the band after so many insertions."""
-    if not short(log, band, inserts):
-        return log
-    size = log.used[0] + 2 * (band.meta[SIZE] + inserts)
-    return Log(grow(log.trigger, size), grow(log.at, size), grow(log.op, size), grow(log.arrival, size),
-               grow(log.score, size), log.used)  # fmt: skip
+    return lacks(log, changes_at_most(band, inserts))
 
 
 @inner
@@ -157,12 +154,12 @@ def new_heap(k: int) -> Heap:
 @in_place
 def insert(band: Band, score: float, position: int, arrival: int) -> bool:
     """Puts an object where it belongs, and says whether the top k must be settled. There must be room on both sides."""
-    meta = band.meta
-    start, size, k = meta[START], meta[SIZE], meta[K]
+    meta = band.meta[0]
+    start, size, k = meta.start, meta.held, meta.k
     rank = _rank(band, score, position, arrival)
     if 2 * rank < size:
         start -= 1
-        meta[START] = start
+        meta.start = start
         for i in range(start, start + rank):
             _move(band, i + 1, i)
     else:
@@ -170,63 +167,65 @@ def insert(band: Band, score: float, position: int, arrival: int) -> bool:
             _move(band, i - 1, i)
     at = start + rank
     band.score[at], band.position[at], band.arrival[at], band.shown[at] = score, position, arrival, 0
-    meta[SIZE] = size + 1
-    top = meta[TOP]
-    enters = bool(rank < top or top < k or (meta[TIES] == 1 and score == band.score[start + k - 1]))
-    if (enters or meta[KIND] == CAP) and newer(meta[OLDEST_TIME], meta[OLDEST_NUMBER], position, arrival):
-        meta[OLDEST_TIME], meta[OLDEST_NUMBER] = position, arrival
+    meta.held = size + 1
+    top = meta.top
+    enters = bool(rank < top or top < k or (meta.ties == 1 and score == band.score[start + k - 1]))
+    if (enters or meta.kind == CAP) and newer(meta.oldest_position, meta.oldest_arrival, position, arrival):
+        meta.oldest_position, meta.oldest_arrival = position, arrival
     return enters
 
 
 @in_place
-def expired(band: Band, dead_time: int, dead_number: int) -> bool:
+def expired(band: Band, dead_position: int, dead_arrival: int) -> bool:
     """Whether an object whose expiry matters may be dead.
 
     These are the top k, for in a k-skyband an object that is next to expire is one of them (Lemma 4.8); in ``CAP``,
-    all. ``OLDEST`` is no newer than any of them; it may lag behind, since settling finds it anew.
+    all. The oldest one on record is no newer than any of them; it may lag behind, since settling finds it anew.
     """
-    return not newer(band.meta[OLDEST_TIME], band.meta[OLDEST_NUMBER], dead_time, dead_number)
+    meta = band.meta[0]
+    return not newer(meta.oldest_position, meta.oldest_arrival, dead_position, dead_arrival)
 
 
 @in_place
-def living(band: Band, dead_time: int, dead_number: int) -> int:
+def living(band: Band, dead_position: int, dead_arrival: int) -> int:
     """How many objects of the band are alive."""
-    count = 0
-    for i in range(band.meta[START], band.meta[START] + band.meta[SIZE]):
-        count += newer(band.position[i], band.arrival[i], dead_time, dead_number)
+    meta, count = band.meta[0], 0
+    for i in range(meta.start, meta.start + meta.held):
+        count += newer(band.position[i], band.arrival[i], dead_position, dead_arrival)
     return count
 
 
 @in_place
-def loosen(band: Band, dead_time: int, dead_number: int) -> None:
+def loosen(band: Band, dead_position: int, dead_arrival: int) -> None:
     """Lowers the threshold of ``CAP`` before its dead objects go (Algorithm 2, lines 13–17)."""
+    meta = band.meta[0]
     live, tail, next_to_tail = 0, np.nan, np.nan
-    for i in range(band.meta[START], band.meta[START] + band.meta[SIZE]):
-        if newer(band.position[i], band.arrival[i], dead_time, dead_number):
+    for i in range(meta.start, meta.start + meta.held):
+        if newer(band.position[i], band.arrival[i], dead_position, dead_arrival):
             live, next_to_tail, tail = live + 1, tail, band.score[i]
-    if live - band.meta[K] < band.meta[FLOOR]:
-        band.real[THRESHOLD] = np.nan
+    if live - meta.k < meta.floor:
+        meta.threshold = np.nan
     else:
-        band.real[THRESHOLD] -= band.real[STEP] * (next_to_tail - tail)
+        meta.threshold -= meta.step * (next_to_tail - tail)
 
 
 @in_place
-def settle(band: Band, dead_time: int, dead_number: int, log: Log | None, trigger: int, at: int) -> None:
+def settle(band: Band, dead_position: int, dead_arrival: int, log: Log | None, trigger: int, at: int) -> None:
     """Brings the top k up to date and logs the net change, if a log is given.
 
     One walk down the ranks meets who leaves (expired or displaced), who stays and who comes up, so that an object that
     would be promoted and displaced by the same arrival never shows. Dead objects on the way are dropped, as in
     Algorithm 5. The log must not be :func:`short`.
     """
-    meta = band.meta
-    start, k, ties = meta[START], meta[K], meta[TIES] == 1
-    end = start + meta[SIZE]
-    everywhere = meta[KIND] == CAP and expired(band, dead_time, dead_number)
-    oldest_time, oldest_number = ALWAYS, ALWAYS
-    top, dropped, shown, kth = 0, 0, meta[TOP], 0.0
+    meta = band.meta[0]
+    start, k, ties = meta.start, meta.k, meta.ties == 1
+    end = start + meta.held
+    everywhere = meta.kind == CAP and expired(band, dead_position, dead_arrival)
+    oldest_position, oldest_arrival = ALWAYS, ALWAYS
+    top, dropped, shown, kth = 0, 0, meta.top, 0.0
     i = start
     while i < end:
-        alive = newer(band.position[i], band.arrival[i], dead_time, dead_number)
+        alive = newer(band.position[i], band.arrival[i], dead_position, dead_arrival)
         inside = alive and (top < k or (ties and band.score[i] == kth))
         if alive and not inside and shown == 0 and not everywhere:
             break
@@ -235,53 +234,53 @@ def settle(band: Band, dead_time: int, dead_number: int, log: Log | None, trigge
             if not inside:
                 band.shown[i] = 0
                 if log is not None:
-                    _write(log, band, i, -1, trigger, at)
+                    note(log, 0, trigger, at, LEFT, band.arrival[i], band.score[i])
         if inside:
             top, kth = top + 1, band.score[i]
         if not alive:
             dropped += 1
-        elif newer(oldest_time, oldest_number, band.position[i], band.arrival[i]) and (inside or everywhere):
-            oldest_time, oldest_number = band.position[i], band.arrival[i]
+        elif newer(oldest_position, oldest_arrival, band.position[i], band.arrival[i]) and (inside or everywhere):
+            oldest_position, oldest_arrival = band.position[i], band.arrival[i]
         i += 1
     if dropped:
-        _close_gaps(band, i, dropped, dead_time, dead_number)
-        start = meta[START]
+        _close_gaps(band, i, dropped, dead_position, dead_arrival)
+        start = meta.start
     for j in range(start, start + top):
         if not band.shown[j]:
             band.shown[j] = 1
             if log is not None:
-                _write(log, band, j, 1, trigger, at)
-    meta[TOP] = top
-    if meta[KIND] != CAP or everywhere:
-        meta[OLDEST_TIME], meta[OLDEST_NUMBER] = oldest_time, oldest_number
+                note(log, 0, trigger, at, ENTERED, band.arrival[j], band.score[j])
+    meta.top = top
+    if meta.kind != CAP or everywhere:
+        meta.oldest_position, meta.oldest_arrival = oldest_position, oldest_arrival
 
 
 @in_place
-def tidy(band: Band, dead_time: int, dead_number: int, heap: Heap) -> None:
+def tidy(band: Band, dead_position: int, dead_arrival: int, heap: Heap) -> None:
     """Holds the band to its size after an insertion has been settled."""
-    meta = band.meta
-    if meta[KIND] == CAP:
-        meta[SIZE] = min(meta[SIZE], max(meta[CAPACITY], meta[TOP]))
-        if meta[SIZE] >= meta[CAPACITY]:
-            band.real[THRESHOLD] = band.score[meta[START] + meta[SIZE] - 1]
-    elif meta[SIZE] - meta[TOP] >= meta[LIMIT]:
-        _prune(band, dead_time, dead_number, heap)
-        gamma = band.real[GAMMA]
+    meta = band.meta[0]
+    if meta.kind == CAP:
+        meta.held = min(meta.held, max(meta.capacity, meta.top))
+        if meta.held >= meta.capacity:
+            meta.threshold = band.score[meta.start + meta.held - 1]
+    elif meta.held - meta.top >= meta.limit:
+        _prune(band, dead_position, dead_arrival, heap)
+        gamma = meta.gamma
         # The second term is not in the paper. A stream of rising scores leaves no candidates, and a limit of 0 would
         # prune at every arrival; with γk more of them pruning is paid for whatever the stream.
-        meta[LIMIT] = max(ceil((1 + gamma) * (meta[SIZE] - meta[TOP])), ceil(gamma * meta[K])) if gamma > 0 else 0
+        meta.limit = max(ceil((1 + gamma) * (meta.held - meta.top)), ceil(gamma * meta.k)) if gamma > 0 else 0
 
 
 @in_place
-def _prune(band: Band, dead_time: int, dead_number: int, heap: Heap) -> None:
+def _prune(band: Band, dead_position: int, dead_arrival: int, heap: Heap) -> None:
     """Drops dead objects and, unless the band keeps all, those dominated by k others (Algorithm 4)."""
-    meta = band.meta
-    start, size, k = meta[START], meta[SIZE], meta[K]
-    dominance, ties = meta[KIND] == PRUNE, meta[TIES] == 1
+    meta = band.meta[0]
+    start, size, k = meta.start, meta.held, meta.k
+    dominance, ties = meta.kind == PRUNE, meta.ties == 1
     kept, met = start, start  # objects kept so far, and those of them that have gone into the heap
     for i in range(start, start + size):
         position, arrival = band.position[i], band.arrival[i]
-        if not newer(position, arrival, dead_time, dead_number):
+        if not newer(position, arrival, dead_position, dead_arrival):
             continue
         if dominance:
             # Among equal scores the newer one dominates; with all ties wanted, neither does.
@@ -293,7 +292,7 @@ def _prune(band: Band, dead_time: int, dead_number: int, heap: Heap) -> None:
         if kept < i:
             _move(band, i, kept)
         kept += 1
-    meta[SIZE] = kept - start
+    meta.held = kept - start
 
 
 @in_place
@@ -324,14 +323,15 @@ def _meet(heap: Heap, count: int, k: int, position: int, arrival: int) -> None:
 def holds(band: Band, score: float, position: int, arrival: int) -> bool:
     """Whether the object is in the band."""
     rank = _rank(band, score, position, arrival)
-    return bool(rank > 0 and band.arrival[band.meta[START] + rank - 1] == arrival)
+    return bool(rank > 0 and band.arrival[band.meta[0].start + rank - 1] == arrival)
 
 
 @in_place
 def _rank(band: Band, score: float, position: int, arrival: int) -> int:
     """How many objects rank before this one: doubling steps from the worst end, where most arrivals belong, then
     halving ones."""
-    start, low, high = band.meta[START], 0, band.meta[SIZE]
+    meta = band.meta[0]
+    start, low, high = meta.start, 0, meta.held
     step = 1
     while low < high:
         middle = max(high - step, low) if step else (low + high) // 2
@@ -344,16 +344,16 @@ def _rank(band: Band, score: float, position: int, arrival: int) -> int:
 
 
 @in_place
-def _close_gaps(band: Band, end: int, dropped: int, dead_time: int, dead_number: int) -> None:
+def _close_gaps(band: Band, end: int, dropped: int, dead_position: int, dead_arrival: int) -> None:
     """Drops the dead objects before ``end`` by moving those alive towards it."""
-    to = end - 1
-    for i in range(end - 1, band.meta[START] - 1, -1):
-        if newer(band.position[i], band.arrival[i], dead_time, dead_number):
+    meta, to = band.meta[0], end - 1
+    for i in range(end - 1, meta.start - 1, -1):
+        if newer(band.position[i], band.arrival[i], dead_position, dead_arrival):
             if to != i:
                 _move(band, i, to)
             to -= 1
-    band.meta[START] += dropped
-    band.meta[SIZE] -= dropped
+    meta.start += dropped
+    meta.held -= dropped
 
 
 @in_place
@@ -362,10 +362,3 @@ def _move(band: Band, source: int, target: int) -> None:
     band.position[target] = band.position[source]
     band.arrival[target] = band.arrival[source]
     band.shown[target] = band.shown[source]
-
-
-@in_place
-def _write(log: Log, band: Band, i: int, op: int, trigger: int, at: int) -> None:
-    n = log.used[0]
-    log.trigger[n], log.at[n], log.op[n], log.arrival[n], log.score[n] = trigger, at, op, band.arrival[i], band.score[i]
-    log.used[0] = n + 1

@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from skyband.kernels.common.jit import outer
 from skyband.kernels.common.output import grow
-from skyband.kernels.common.staircase import Objects
-
-Ints = NDArray[np.int64]
+from skyband.kernels.common.rows import Objects
+from skyband.storage.blocks import Ints
 
 
 class Windows(NamedTuple):
@@ -58,8 +57,8 @@ def batch(objects: Objects, size: int, windows: Windows) -> tuple[Ints, Ints, in
     offset = np.zeros(count + 1, np.int64)
     for w in range(count):
         offset[w + 1] = offset[w] + held[w]
-    position, sorted_member = offset.copy(), np.empty(found, np.int64)
+    place, sorted_member = offset.copy(), np.empty(found, np.int64)
     for i in range(found):
-        sorted_member[position[window[i]]] = member[i]
-        position[window[i]] += 1
+        sorted_member[place[window[i]]] = member[i]
+        place[window[i]] += 1
     return offset, sorted_member, passed

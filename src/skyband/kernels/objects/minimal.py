@@ -6,30 +6,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyband.kernels.common.jit import outer
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from skyband.storage.blocks import Floats, Ints
 
 
-class Spec(NamedTuple):
-    """The query, as numbers."""
+class Asked(NamedTuple):
+    """A query over hopping windows, as numbers."""
 
     k: int
     ties: bool
     extent: int
     slide: int
     pane: int
+    timed: bool  # positions are event times
 
 
 @outer
-def window_marks(position: Ints, spec: Spec, first: int) -> Ints:
+def window_marks(position: Ints, asked: Asked, first: int) -> Ints:
     """The ending window mark of each object, counted from window ``first``; below 0: it is in no window any more.
 
     Where there would be far more windows than objects, the marks are the ranks of the windows instead: only their
     order matters.
     """
-    mark = (position + spec.extent) // spec.slide - first
-    if spec.extent // spec.slide > 16 * position.size + 1024:
+    mark = (position + asked.extent) // asked.slide - first
+    if asked.extent // asked.slide > 16 * position.size + 1024:
         order = np.argsort(mark)
         rank, previous = -1, -1
         for i in order:

@@ -1,144 +1,151 @@
 """The predicted top k of every window, each in a list of its own. See :mod:`skyband.algorithms.objects.pretopk`."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skyband.kernels.common.jit import inner, outer
 from skyband.kernels.common.order import better
-from skyband.kernels.common.output import Output, emit, no_output
+from skyband.kernels.common.output import Output, emit
+from skyband.kernels.objects.minimal import Asked
+from skyband.storage.blocks import ARRIVAL, Floats, Ints, Record, block, column, scalars
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+
+class PredictedMeta(NamedTuple):
+    """Where the windows stand."""
+
+    closes: int = 0  # the end of the window that closes next
+    empties: int = 0  # the end of the window whose list is emptied next
+    newest: int = 0  # the newest position
+    objects: int = 0  # different ones in the lists
+    first: int = 0  # the first position of the last batch
 
 
+@block(version=1)
 class Predicted(NamedTuple):
-    """Lists, best first, of the windows that a row can be in: slot ``end // slide % windows``, ``width`` entries each.
+    """Lists, best first, of the windows that a row can be in: that of the window ``end`` is ``end // slide % windows``.
 
-    ``meta`` holds the ends of the windows that are closed next and emptied next, and the newest position.
+    An object is in the list of the youngest window that holds it, if it is in any: the k that keep it out of there are
+    in its older windows too. So that is where objects are counted.
     """
 
-    size: Ints
-    score: Floats
-    position: Ints
-    arrival: Ints
-    meta: Ints
-
-
-class Spec(NamedTuple):
-    k: int
-    ties: bool
-    extent: int
-    slide: int
-    position: bool
+    held: Annotated[Ints, column("windows")]
+    score: Annotated[Floats, column("places", wide=True)]
+    position: Annotated[Ints, column("places", wide=True)]
+    arrival: Annotated[Ints, column("places", wide=True, holds=ARRIVAL, fill=-1)]
+    meta: Annotated[Record, scalars(PredictedMeta)]
 
 
 @inner
 def _widen(lists: Predicted) -> Predicted:
-    slots = lists.size.size
-    old = lists.score.size // slots
-    new = 2 * old
-    score, position, arrival = np.empty(slots * new), np.empty(slots * new, np.int64), np.empty(slots * new, np.int64)
-    for slot in range(slots):
-        for i in range(lists.size[slot]):
-            score[slot * new + i] = lists.score[slot * old + i]
-            position[slot * new + i] = lists.position[slot * old + i]
-            arrival[slot * new + i] = lists.arrival[slot * old + i]
-    return Predicted(lists.size, score, position, arrival, lists.meta)
+    """Twice as many places in every list."""
+    slots, width = lists.score.shape
+    score, position = np.zeros((slots, 2 * width)), np.zeros((slots, 2 * width), np.int64)
+    arrival = np.full((slots, 2 * width), -1)
+    score[:, :width], position[:, :width], arrival[:, :width] = lists.score, lists.position, lists.arrival
+    return Predicted(lists.held, score, position, arrival, lists.meta)
 
 
 @inner
-def _refuses(lists: Predicted, spec: Spec, slot: int, score: float, position: int, arrival: int) -> bool:
+def _counts(lists: Predicted, asked: Asked, slot: int, i: int) -> bool:
+    """Whether an entry is counted: the list is that of the object's youngest window."""
+    return bool((lists.position[slot, i] + asked.extent) // asked.slide % lists.held.size == slot)
+
+
+@inner
+def _refuses(lists: Predicted, asked: Asked, slot: int, score: float, position: int, arrival: int) -> bool:
     """Whether a predicted top k is full, and of objects that are better."""
-    size = lists.size[slot]
-    if size < spec.k:
+    last = lists.held[slot] - 1
+    if last + 1 < asked.k:
         return False
-    last = slot * (lists.score.size // lists.size.size) + size - 1
-    if spec.ties:
-        return bool(score < lists.score[last])
-    return not better(score, position, arrival, lists.score[last], lists.position[last], lists.arrival[last])
+    if asked.ties:
+        return bool(score < lists.score[slot, last])
+    return not better(
+        score, position, arrival, lists.score[slot, last], lists.position[slot, last], lists.arrival[slot, last]
+    )
 
 
 @inner
-def _insert(lists: Predicted, spec: Spec, slot: int, score: float, position: int, arrival: int) -> None:
+def _insert(
+    lists: Predicted, asked: Asked, slot: int, score: float, position: int, arrival: int, youngest: bool
+) -> None:
     """Into one predicted top k, which has room for one more, dropping what falls out of it."""
-    size, base = lists.size[slot], slot * (lists.score.size // lists.size.size)
-    i = base + size
-    while i > base and better(
-        score, position, arrival, lists.score[i - 1], lists.position[i - 1], lists.arrival[i - 1]
-    ):
-        lists.score[i], lists.position[i], lists.arrival[i] = (
-            lists.score[i - 1],
-            lists.position[i - 1],
-            lists.arrival[i - 1],
-        )
+    scores, positions, arrivals = lists.score[slot], lists.position[slot], lists.arrival[slot]
+    size = lists.held[slot]
+    i = size
+    while i > 0 and better(score, position, arrival, scores[i - 1], positions[i - 1], arrivals[i - 1]):
+        scores[i], positions[i], arrivals[i] = scores[i - 1], positions[i - 1], arrivals[i - 1]
         i -= 1
-    lists.score[i], lists.position[i], lists.arrival[i] = score, position, arrival
+    scores[i], positions[i], arrivals[i] = score, position, arrival
+    meta = lists.meta[0]
+    meta.objects += youngest
     size += 1
-    while size > spec.k and not (spec.ties and lists.score[base + size - 1] == lists.score[base + spec.k - 1]):
+    while size > asked.k and not (asked.ties and scores[size - 1] == scores[asked.k - 1]):
         size -= 1
-    lists.size[slot] = size
+        meta.objects -= _counts(lists, asked, slot, size)
+    lists.held[slot] = size
 
 
 @inner
-def _purge(lists: Predicted, spec: Spec, bound: int) -> None:
+def _purge(lists: Predicted, asked: Asked, bound: int) -> None:
     """Empties the lists of the windows that end at ``bound`` or before."""
-    slots = lists.size.size
+    slots, meta = lists.held.size, lists.meta[0]
     for _ in range(slots):
-        end = lists.meta[1]
+        end = meta.empties
         if end > bound:
             return
-        lists.size[end // spec.slide % slots] = 0
-        lists.meta[1] = end + spec.slide
-    lists.meta[1] = max(lists.meta[1], bound // spec.slide * spec.slide + spec.slide)
+        slot = end // asked.slide % slots
+        for i in range(lists.held[slot]):
+            meta.objects -= _counts(lists, asked, slot, i)
+        lists.held[slot] = 0
+        meta.empties = end + asked.slide
+    meta.empties = max(meta.empties, bound // asked.slide * asked.slide + asked.slide)
 
 
 @inner
-def _close(lists: Predicted, spec: Spec, out: Output, bound: int, trigger: int) -> Output:
+def _close(lists: Predicted, asked: Asked, out: Output, bound: int, trigger: int) -> Output:
     """Emits the windows that end at ``bound`` or before; empty ones are passed over."""
-    slots = lists.size.size
-    width = lists.score.size // slots
+    slots, meta = lists.held.size, lists.meta[0]
     for _ in range(slots):
-        end = lists.meta[0]
+        end = meta.closes
         if end > bound:
             return out
-        _purge(lists, spec, end - slots * spec.slide)  # the slot may still hold the window that had it before
-        slot = end // spec.slide % slots
-        size = lists.size[slot]
+        _purge(lists, asked, end - slots * asked.slide)  # the slot may still hold the window that had it before
+        slot = end // asked.slide % slots
+        size = lists.held[slot]
         if size:
-            rows = slice(slot * width, slot * width + size)
-            out = emit(out, 0, end, trigger, lists.arrival[rows], lists.score[rows])
-        lists.meta[0] = end + spec.slide
+            out = emit(out, 0, end, trigger, lists.arrival[slot, :size], lists.score[slot, :size])
+        meta.closes = end + asked.slide
     # No list is left that could hold anything.
-    lists.meta[0] = max(lists.meta[0], bound // spec.slide * spec.slide + spec.slide)
+    meta.closes = max(meta.closes, bound // asked.slide * asked.slide + asked.slide)
     return out
 
 
 @outer
-def predict(lists: Predicted, score: Floats, position: Ints, arrival: Ints, frontier: int, spec: Spec
-            ) -> tuple[Predicted, Output]:  # fmt: skip
-    """Adds rows, in the order of their time, to every window they are in, and closes windows on the way."""
-    out = no_output(1024)
-    slots, meta = lists.size.size, lists.meta
+def predict(
+    lists: Predicted, score: Floats, position: Ints, arrival: Ints, frontier: int, asked: Asked, out: Output
+) -> tuple[Predicted, Output]:
+    """Adds rows, in the order of their positions, to every window they are in, and closes windows on the way."""
+    slots, meta = lists.held.size, lists.meta[0]
+    meta.first = position[0] if position.size else frontier
     for i in range(score.size):
-        if meta[0] <= position[i] or meta[1] <= max(position[i], meta[0] - spec.slide):
-            _purge(lists, spec, meta[0] - spec.slide)  # what is closed already is not the present window any more
-            out = _close(lists, spec, out, position[i], arrival[i])
-            _purge(lists, spec, position[i])
-        first, last = position[i] // spec.slide + 1, (position[i] + spec.extent) // spec.slide
+        if meta.closes <= position[i] or meta.empties <= max(position[i], meta.closes - asked.slide):
+            _purge(lists, asked, meta.closes - asked.slide)  # what is closed already is not the present window any more
+            out = _close(lists, asked, out, position[i], arrival[i])
+            _purge(lists, asked, position[i])
+        first, last = position[i] // asked.slide + 1, (position[i] + asked.extent) // asked.slide
         slot = last % slots
-        for _ in range(first, last + 1):  # from the youngest window back
-            if _refuses(lists, spec, slot, score[i], position[i], arrival[i]):
+        for window in range(last, first - 1, -1):
+            if _refuses(lists, asked, slot, score[i], position[i], arrival[i]):
                 break
-            if lists.size[slot] == lists.score.size // slots:
+            if lists.held[slot] == lists.score.shape[1]:
                 lists = _widen(lists)
-            _insert(lists, spec, slot, score[i], position[i], arrival[i])
+            _insert(lists, asked, slot, score[i], position[i], arrival[i], window == last)
             slot = slot - 1 if slot else slots - 1
-        meta[2] = max(meta[2], position[i])
-        if not spec.position and meta[0] <= position[i] + 1:
-            out = _close(lists, spec, out, position[i] + 1, arrival[i])
-    if spec.position:
-        out = _close(lists, spec, out, frontier, 0)
-        _purge(lists, spec, frontier)
+        meta.newest = max(meta.newest, position[i])
+        if not asked.timed and meta.closes <= position[i] + 1:
+            out = _close(lists, asked, out, position[i] + 1, arrival[i])
+    if asked.timed:
+        out = _close(lists, asked, out, frontier, 0)
+        _purge(lists, asked, frontier)
     return lists, out

@@ -1,30 +1,37 @@
-"""A priority search tree: heap by time, search tree by rank (pairs, Algorithms 1 and 2).
+"""A priority search tree: heap by position, search tree by rank (pairs, Algorithms 1 and 2).
 
 The tree needs no pointers. Its nodes lie in preorder: the subtree over ``[low, high)`` has its root, the newest
 object, at ``low``, the better half of the others in ``[low + 1, middle)`` and the worse half in ``[middle, high)``.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skyband.kernels.common.jit import outer
-from skyband.kernels.common.staircase import EARLIEST, Objects, sift
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from skyband.kernels.common.rows import Objects
+from skyband.kernels.common.staircase import EARLIEST, sift
+from skyband.storage.blocks import ARRIVAL, Floats, Ints, Record, block, column, scalars
 
 HEIGHT = 64  # of the highest tree that an array can hold
 
 
+class TreeMeta(NamedTuple):
+    """How much of a tree is in use."""
+
+    nodes: int = 0  # 0: there is no tree
+    held: int = 0  # the nodes, and behind them the objects that came after the tree was built
+
+
+@block(version=1)
 class Tree(NamedTuple):
     """The nodes; what lies behind them is no part of the tree."""
 
-    score: Floats
-    position: Ints
-    arrival: Ints
-    split: Floats  # the best score in the right subtree, where there is one
+    score: Annotated[Floats, column("objects", used="held")]
+    position: Annotated[Ints, column("objects", used="held")]
+    arrival: Annotated[Ints, column("objects", used="held", holds=ARRIVAL)]
+    split: Annotated[Floats, column("objects", used="held")]  # the best score in the right subtree, if there is one
+    meta: Annotated[Record, scalars(TreeMeta)]
 
 
 @outer
@@ -39,7 +46,8 @@ def build(tree: Tree, objects: Objects, size: int) -> None:
 
     Deviation: the median is that of the objects without the root, so that the shape depends on the size only.
     """
-    score, position, arrival, split = tree
+    score, position, arrival, split, meta = tree
+    meta[0].nodes = meta[0].held = size
     sift(objects, size, EARLIEST, Objects(score, position, arrival))
     end = np.full(size, size)  # where the subtree rooted at each position ends
     for low in range(size):
@@ -60,11 +68,12 @@ def build(tree: Tree, objects: Objects, size: int) -> None:
 
 
 @outer
-def candidates(tree: Tree, nodes: int, k: int, start: int) -> Ints:
-    """Algorithm 2, lines 1–11: positions of nodes among which are the k best with ``time >= start``.
+def candidates(tree: Tree, k: int, start: int) -> Ints:
+    """Algorithm 2, lines 1–11: positions of nodes among which are the k best with ``position >= start``.
 
     At most k + log(nodes) of them, nearly in rank order: a node comes after its subtrees.
     """
+    nodes = tree.meta[0].nodes
     found = np.empty(min(k, nodes) + HEIGHT, np.int64)
     low, high = np.empty(2 * HEIGHT, np.int64), np.empty(2 * HEIGHT, np.int64)
     marked = np.zeros(2 * HEIGHT, np.bool_)
@@ -94,8 +103,9 @@ def candidates(tree: Tree, nodes: int, k: int, start: int) -> Ints:
 
 
 @outer
-def reaching(tree: Tree, nodes: int, least: float, start: int) -> Ints:
-    """Positions of all nodes with ``score >= least`` and ``time >= start``: those that tie with a k-th included."""
+def reaching(tree: Tree, least: float, start: int) -> Ints:
+    """Positions of all nodes with ``score >= least`` and ``position >= start``: those that tie with a k-th included."""
+    nodes = tree.meta[0].nodes
     found = np.empty(nodes, np.int64)
     low, high = np.empty(2 * HEIGHT, np.int64), np.empty(2 * HEIGHT, np.int64)
     count = depth = 0

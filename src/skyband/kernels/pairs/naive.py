@@ -1,166 +1,153 @@
 """The naive algorithm for pairs (pairs, section 7.1.2): the K best pairs of each object by itself."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skyband.kernels.common.jit import inner, outer
-from skyband.kernels.pairs.answers import Answers, Log, Queries, renew
-from skyband.kernels.pairs.band import Pairs, Stairs, copy, merge, pair_at, precedes, sort
-from skyband.kernels.pairs.program import Program
-from skyband.kernels.pairs.scan import Bar, Newcomer, Scratch, scan
-from skyband.kernels.pairs.skyband import step_on
-from skyband.kernels.pairs.window import FLOOR, NEWEST, SIZE, START, STOP, Objects, Window, enter, place_of
-
-Ints = NDArray[np.int64]
+from skyband.kernels.common.jit import in_place, inner, outer
+from skyband.kernels.pairs.answers import Queries, is_full, renew
+from skyband.kernels.pairs.band import Pairs, copy, merge, pair_at, precedes, room_for, sort
+from skyband.kernels.pairs.scan import Bar, Newcomer, Scoring, Scratch, scan
+from skyband.kernels.pairs.state import Batch, PairState
+from skyband.kernels.pairs.upkeep import step_on
+from skyband.kernels.pairs.window import enter, place_of
+from skyband.storage.blocks import Ints
 
 
-@inner
+@in_place
 def owner(pairs: Pairs, i: int, moves: bool) -> int:
     """Whose list a pair is in: that of the object taken in last. Where the window does not move, that is the newer."""
-    return int(max(pairs.older[i], pairs.newer[i] >> 1) if moves else pairs.newer[i] >> 1)
+    return int(max(pairs.older[i], pairs.newer[i]) if moves else pairs.newer[i])
 
 
 @inner
-def not_below(found: Pairs, size: int, K: int, among: int) -> int:
+def not_below(found: Pairs, K: int, among: int) -> None:
     """Keep the pairs that are not worse than the K-th best of the first ``among`` of them."""
     least, kept = np.partition(found.score[:among], among - K)[among - K], 0
-    for j in range(size):
+    for j in range(found.meta[0].held):
         if found.score[j] >= least:
             copy(found, j, found, kept)
             kept += 1
-    return kept
+    found.meta[0].held = kept
 
 
 @inner
-def list_best(scratch: Scratch, arrival: int, queries: Queries, moves: bool, listed: Pairs, size: int) -> int:
-    """Add the K best of the pairs found, with objects that came before, to a list of lists; returns its size."""
-    K, strict = queries.K, queries.strict
-    found, count = scratch.found, 0
-    for j in range(scratch.done[0]):
-        if owner(found, j, moves) == arrival and found.older[j] != found.newer[j] >> 1:  # not with itself
-            copy(found, j, found, count)
-            count += 1
-    if count > 16 * K:  # a few of them tell that most are not among the best
-        count = not_below(found, count, K, 8 * K)
-    if count > K:
-        count = not_below(found, count, K, count)
-    sort(found, count, scratch.spare)
+def list_best(scratch: Scratch, arrival: int, queries: Queries, moves: bool, listed: Pairs) -> None:
+    """Add the K best of the pairs found, with objects that came before, to a list of lists."""
+    K, found, kept = queries.K, scratch.found, 0
+    for j in range(found.meta[0].held):
+        if owner(found, j, moves) == arrival and found.older[j] != found.newer[j]:  # not with itself
+            copy(found, j, found, kept)
+            kept += 1
+    found.meta[0].held = kept
+    if found.meta[0].held > 16 * K:  # a few of them tell that most are not among the best
+        not_below(found, K, 8 * K)
+    if found.meta[0].held > K:
+        not_below(found, K, found.meta[0].held)
+    sort(found)
+    count, size = found.meta[0].held, listed.meta[0].held
     kept = min(count, K)
-    while strict and 0 < kept < count and found.score[kept] == found.score[kept - 1]:
+    while queries.strict and 0 < kept < count and found.score[kept] == found.score[kept - 1]:
         kept += 1
     for j in range(kept):
         copy(found, j, listed, size + j)
-    return size + kept
+    listed.meta[0].held = size + kept
 
 
-@inner
-def without(band: Pairs, size: int, lists: Ints, moves: bool) -> int:
-    """Drop the lists of some objects, whose numbers ascend, from S."""
+@in_place
+def drop_lists(band: Pairs, owners: Ints, moves: bool) -> None:
+    """Drop the lists of some objects, whose arrival numbers ascend, from S."""
+    if owners.size == 0:
+        return
     kept = 0
-    for j in range(size):
+    for j in range(band.meta[0].held):
         arrival = owner(band, j, moves)
-        at = np.searchsorted(lists, arrival)
-        if at == lists.size or lists[at] != arrival:
+        at = np.searchsorted(owners, arrival)
+        if at == owners.size or owners[at] != arrival:
             copy(band, j, band, kept)
             kept += 1
-    return kept
+    band.meta[0].held = kept
 
 
 @inner
-def room_for(pairs: int) -> Pairs:
-    return Pairs(np.empty(pairs), np.empty(pairs, np.int64), np.empty(pairs, np.int64), np.empty(pairs, np.int64),
-                 np.empty(pairs, np.int64))  # fmt: skip
-
-
-@inner
-def drop_expired(band: Pairs, size: int, floor: int, moves: bool) -> tuple[int, Ints]:
-    """Drop the pairs that have expired; returns how many are left, and whose lists the others were in."""
-    expired = kept = 0
+def drop_expired(band: Pairs, floor: int, moves: bool) -> Ints:
+    """Drop the pairs that have expired; returns whose lists they were in."""
+    size, expired, kept = band.meta[0].held, 0, 0
     for j in range(size):
         expired += band.position[j] < floor
-    lists = np.empty(expired, np.int64)
+    owners = np.empty(expired, np.int64)
     if expired == 0:
-        return size, lists
+        return owners
     for j in range(size):
         if band.position[j] >= floor:
             copy(band, j, band, kept)
             kept += 1
         else:
-            lists[j - kept] = owner(band, j, moves)
-    return kept, np.unique(lists)
+            owners[j - kept] = owner(band, j, moves)
+    band.meta[0].held = kept
+    return np.unique(owners)
 
 
 @inner
-def relist(window: Window, band: Pairs, queries: Queries, program: Program, kinds: Ints, bar: Bar,
-           moves: bool, scratch: Scratch) -> tuple[Pairs, int]:  # fmt: skip
+def relist(state: PairState, queries: Queries, scoring: Scoring, moves: bool, scratch: Scratch) -> Pairs:
     """Take the lists that an expired pair was in out of S, and compute them anew; there is room for one more list."""
-    meta = window.meta
-    meta[SIZE], short = drop_expired(band, meta[SIZE], meta[FLOOR], moves)
-    if short.size > 0:
-        meta[SIZE] = without(band, meta[SIZE], short, moves)
-    objects = meta[STOP] - meta[START] + 1
-    listed, size = room_for((short.size + 1) * (objects if queries.strict else min(queries.K, objects))), 0
-    for at in range(meta[START], meta[STOP] if short.size > 0 else meta[START]):
+    window, meta, bar = state.window, state.window.meta[0], Bar(state.stairs, 0, queries.strict)
+    short = drop_expired(state.band, meta.floor, moves)
+    drop_lists(state.band, short, moves)
+    objects = meta.stop - meta.start + 1
+    listed = room_for((short.size + 1) * (objects if queries.strict else min(queries.K, objects)), state.band)
+    for at in range(meta.start, meta.stop if short.size > 0 else meta.start):
         arrival = window.arrival[at]
         place = np.searchsorted(short, arrival)
         if place < short.size and short[place] == arrival:
-            again = Newcomer(
-                window.position[at], arrival, window.values[:, at].copy(), window.colours[:, at].copy(), at
-            )
-            scan(window, program, kinds, again, bar, scratch)
-            size = list_best(scratch, arrival, queries, moves, listed, size)
-    return listed, size
+            values, colours = window.values[:, at].copy(), window.colours[:, at].copy()
+            scan(window, scoring, Newcomer(window.position[at], arrival, values, colours, at), bar, scratch)
+            list_best(scratch, arrival, queries, moves, listed)
+    return listed
 
 
 @outer
-def refill(window: Window, band: Pairs, stairs: Stairs, queries: Queries, program: Program, kinds: Ints,
-           scratch: Scratch) -> None:  # fmt: skip
+def refill(state: PairState, queries: Queries, scoring: Scoring, scratch: Scratch) -> None:
     """Make all lists complete after objects have left a window that does not move with each object."""
-    listed, size = relist(window, band, queries, program, kinds, Bar(stairs, 0, queries.strict), False, scratch)
-    sort(listed, size, room_for(size))
-    merge(band, window.meta[SIZE], listed, size)
-    window.meta[SIZE] += size
+    listed = relist(state, queries, scoring, False, scratch)
+    sort(listed)
+    merge(state.band, listed)
 
 
-@outer
-def put_in_order(band: Pairs, size: int) -> None:
+@inner
+def put_in_order(band: Pairs) -> None:
     """Rank S, if it is not ranked."""
-    for j in range(1, size):
+    for j in range(1, band.meta[0].held):
         if precedes(pair_at(band, j), pair_at(band, j - 1)):
-            sort(band, size, room_for(size))
+            sort(band)
             return
 
 
 @outer
-def arrive_naive(
-    window: Window, band: Pairs, stairs: Stairs, answers: Answers, log: Log, queries: Queries, program: Program,
-    kinds: Ints, objects: Objects, first: int, moves: bool, scratch: Scratch,
-) -> int:  # fmt: skip
-    """As :func:`skyband.kernels.pairs.skyband.arrive`; there must be room in S for all lists.
+def arrive_naive(state: PairState, batch: Batch, first: int) -> int:
+    """As :func:`skyband.kernels.pairs.upkeep.arrive`; there must be room in S for all lists.
 
-    Where no answers are kept, S is not ranked.
+    Where no answers are kept, S is ranked only in the end.
     """
-    meta, bar = window.meta, Bar(stairs, 0, queries.strict)
-    most = log.score.size - 2 * answers.score.size
-    for i in range(first, objects.position.size):
-        if log.used[0] > most:
+    window, band, newcomers, queries, scratch = state.window, state.band, batch.newcomers, batch.queries, batch.scratch
+    meta, bar = window.meta[0], Bar(state.stairs, 0, queries.strict)
+    for i in range(first, newcomers.position.size):
+        if is_full(batch.log, state.answers):
             return i
-        position = objects.position[i]
-        if not step_on(window, queries, position, moves):
+        position, arrival = newcomers.position[i], newcomers.arrival[i]
+        if not step_on(window, queries, position, batch.moves):
             continue
-        listed, size = relist(window, band, queries, program, kinds, bar, moves, scratch)
-        new = Newcomer(position, objects.arrival[i], objects.values[i], objects.colours[i], place_of(window, position))
-        scan(window, program, kinds, new, bar, scratch)
-        enter(window, new.at, objects, i)
-        size = list_best(scratch, new.arrival, queries, moves, listed, size)
+        listed = relist(state, queries, batch.scoring, batch.moves, scratch)
+        new = Newcomer(position, arrival, newcomers.values[i], newcomers.colours[i], place_of(window, position))
+        scan(window, batch.scoring, new, bar, scratch)
+        enter(window, new.at, newcomers, i)
+        list_best(scratch, arrival, queries, batch.moves, listed)
         if queries.k.size == 0:
-            for j in range(size):
-                copy(listed, j, band, meta[SIZE] + j)
-            meta[SIZE] += size
+            for j in range(listed.meta[0].held):
+                copy(listed, j, band, band.meta[0].held + j)
+            band.meta[0].held += listed.meta[0].held
             continue
-        sort(listed, size, room_for(size))
-        merge(band, meta[SIZE], listed, size)
-        meta[SIZE] += size
-        best = band.score[0] if meta[SIZE] > 0 else np.nan  # lists that were filled up may bring any pair
-        renew(answers, log, queries, band, meta[SIZE], (meta[NEWEST], position, new.arrival), best)
-    return int(objects.position.size)
+        sort(listed)
+        merge(band, listed)
+        best = band.score[0] if band.meta[0].held > 0 else np.nan  # lists that were filled up may bring any pair
+        renew(state.answers, batch.log, queries, band, (meta.newest, position, arrival), best)
+    put_in_order(band)
+    return int(newcomers.position.size)

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyband.kernels.common.jit import inner
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from skyband.storage.blocks import Floats, Ints
 
 BLOCK = 1024  # numbers in a register
+SCORE, HOLDS = 0, 1  # the registers that the score ends up in, and whether ``where`` holds
 
 # Instructions: what is put into register ``to``, from registers x and y, columns x of a and y of b, or constant x.
 CONSTANT, OF_A, OF_B = range(3)
@@ -29,7 +28,7 @@ LESS, AT_MOST, EQUAL, UNEQUAL, AND, OR = range(17, 23)
 
 
 class Program(NamedTuple):
-    """Instructions ``(what, to, x, y)``. The score ends up in register 0, and whether ``where`` holds in register 1."""
+    """Instructions ``(what, to, x, y)``, which leave their results in the registers SCORE and HOLDS."""
 
     code: Ints  # two-dimensional
     constant: Floats
@@ -145,7 +144,7 @@ def evaluate(
     program: Program, columns: Floats, low: int, high: int, fixed: Floats, first: bool, register: Floats,
     swapped: NDArray[np.bool_],
 ) -> None:  # fmt: skip
-    """Scores of the pairs with ``[low, high)`` in register 0, NaN where there is none.
+    """Scores of the pairs with ``[low, high)`` in register SCORE, NaN where there is none.
 
     Where there is a condition, ``swapped`` tells which pairs it holds for only the other way round.
     """
@@ -153,7 +152,7 @@ def evaluate(
     if not program.conditional:
         return
     n = high - low
-    score, holds, fails = register[0, :n], register[1, :n], 0
+    score, holds, fails = register[SCORE, :n], register[HOLDS, :n], 0
     for i in range(n):
         swapped[i] = holds[i] != 1.0
         fails += swapped[i]

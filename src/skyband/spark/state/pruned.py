@@ -18,8 +18,9 @@ from skyband.spark.state.sequence import Sequence
 from skyband.storage import codec as state
 from skyband.storage.tables import table_from_arrays, table_to_arrays
 
-# Arrays of MinTopk that are saved as they are; its scores and times are saved in the order of the columns.
-AS_THEY_ARE = ("number", "open_key", "open_number", "closed", "newest")
+# Arrays of MinTopk that are not saved as they are: sizes instead of offsets, and scores and positions in the order of
+# the columns.
+OTHERWISE = frozenset({"lists.offset", "lists.score", "lists.position", "open.score", "open.position"})
 
 
 class Pruned(Chunk):
@@ -63,9 +64,9 @@ class Pruned(Chunk):
 
     def save(self) -> bytes:
         # Scores and times by number, as the columns are: mostly they are a column too, and then are written once.
-        lists, held = self.algorithm.state, self._held()
-        arrays: Arrays = {name: getattr(lists, name) for name in AS_THEY_ARE}
-        arrays |= {"size": np.diff(lists.offset), "score": held.score, "time": held.position}
+        held, saved = self._held(), self.algorithm.arrays()
+        arrays: Arrays = {f"state.{name}": array for name, array in saved if name not in OTHERWISE}
+        arrays |= {"size": np.diff(self.algorithm.state.lists.offset), "score": held.score, "time": held.position}
         arrays |= table_to_arrays(self.table.drop_columns(list(self.query.partition_by)), "table")
         arrays |= table_to_arrays(self.partitions.rows, "keys") if self.partitions is not None else {}
         arrays |= {f"sequence.{n}": a for n, a in self.sequence.arrays().items()} if self.sequence else {}
@@ -73,10 +74,11 @@ class Pruned(Chunk):
 
     def restore(self, meta: dict[str, Any], arrays: Arrays, former: Job) -> None:
         self.former = former
-        score, position, arrival, still_open = (arrays[name] for name in ("score", "time", "number", "open_number"))
-        own = {name: arrays[name] for name in AS_THEY_ARE}
-        own |= {"offset": np.append(0, np.cumsum(arrays["size"])), "score": score[arrival], "time": position[arrival],
-                "open_score": score[still_open], "open_time": position[still_open]}  # fmt: skip
+        own = {name.removeprefix("state."): array for name, array in arrays.items() if name.startswith("state.")}
+        own["lists.offset"] = np.append(0, np.cumsum(arrays["size"]))
+        for part in ("lists", "open"):
+            arrival = own[f"{part}.arrival"]
+            own |= {f"{part}.score": arrays["score"][arrival], f"{part}.position": arrays["time"][arrival]}
         self.algorithm.restore(own)
         table = table_from_arrays(arrays, "table")
         if self.partitions is not None:
@@ -141,13 +143,13 @@ class Pruned(Chunk):
 
     def _held(self) -> Rows:
         """The objects held, by number: 0, 1, …"""
-        state = self.algorithm.state
-        arrival = np.append(state.arrival, state.open_number)
-        listed = np.repeat(np.arange(state.offset.size - 1), np.diff(state.offset))
+        lists, still_open, _ = self.algorithm.state
+        arrival = np.append(lists.arrival, still_open.arrival)
+        listed = np.repeat(np.arange(lists.offset.size - 1), np.diff(lists.offset))
         place = np.empty(arrival.size, np.int64)
         place[arrival] = np.arange(arrival.size)
-        score, position = np.append(state.score, state.open_score), np.append(state.position, state.open_time)
-        return Rows(score[place], position[place], np.append(listed, state.open_key)[place])
+        score, position = (np.append(lists.score, still_open.score), np.append(lists.position, still_open.position))
+        return Rows(score[place], position[place], np.append(listed, still_open.partition)[place])
 
     def _latest(self, newest: int, touched: Ints) -> pa.Table:
         # The present window follows from all rows, those of other shards and those that were pruned among them. Windows
@@ -164,11 +166,11 @@ class Pruned(Chunk):
         Numbers are then as the objects lie, which takes the fewest bytes to write down. In the lists those that tie
         lie newest first, so there the last object has the first number.
         """
-        lists = self.algorithm.state
-        still_open = lists.open_number
-        if tied(lists.open_key, lists.open_score, lists.open_time).any():
-            still_open = np.sort(still_open)
-        order = np.append(lists.arrival[::-1], still_open)
+        lists, still_open, _ = self.algorithm.state
+        last = still_open.arrival
+        if tied(still_open.partition, still_open.score, still_open.position).any():
+            last = np.sort(last)
+        order = np.append(lists.arrival[::-1], last)
         place = np.zeros(self.table.num_rows, np.int64)
         place[order] = np.arange(order.size)
         self.table = self.table.take(pa.array(order)).combine_chunks()

@@ -1,0 +1,362 @@
+"""Blocks: the parts of a state, each declared once as named columns, row groups and named scalars.
+
+A *block* is a NamedTuple of arrays, which is what kernels take. Its annotations say the rest: which columns grow
+together (a *row group*), how many of their rows are in use, which hold arrival numbers, partitions or tags, and which
+scalars there are. From that follow allocation, growth, taking rows, numbering anew, copies, bytes, saving, restoring
+and the checks of sizes. A state is a tree of blocks.
+
+>>> class Counts(NamedTuple):
+...     held: int = 0
+...     bar: float = np.nan
+>>> @block(version=1)
+... class Queue(NamedTuple):
+...     score: Annotated[Floats, column("objects", used="held")]
+...     arrival: Annotated[Ints, column("objects", used="held", holds=ARRIVAL)]
+...     meta: Annotated[Record, scalars(Counts)]
+>>> queue = grown(empty(Queue, bar=2.5), "objects", 4)
+>>> queue.arrival[:2], queue.meta[0].held = [7, 9], 2
+>>> queue.score.size, int(queue.meta[0].held), float(queue.meta[0].bar), nbytes(queue)
+(4, 2, 2.5, 88)
+>>> renumbered(queue, ARRIVAL, np.arange(10) - 7).arrival[:2].tolist()
+[0, 2]
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skyband.errors import StateError
+
+Array = NDArray[Any]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bytes = NDArray[np.int8]
+Record = NDArray[Any]  # one entry with named fields: ``block.meta[0].held``
+
+B = TypeVar("B", bound=tuple[Any, ...])
+N = TypeVar("N", bound=tuple[Any, ...])
+Holds = Literal["", "arrival", "partition", "tag"]
+ARRIVAL: Holds = "arrival"
+PARTITION: Holds = "partition"
+TAG: Holds = "tag"
+
+_DTYPES: dict[Any, np.dtype[Any]] = {Ints: np.dtype(np.int64), Floats: np.dtype(np.float64), Bytes: np.dtype(np.int8)}
+_TAKEN = frozenset(name for name in dir(np.record) if not name.startswith("_"))  # a field of that name is out of reach
+
+
+class Column(NamedTuple):
+    """How a column is declared: see :func:`column`."""
+
+    group: str
+    used: str
+    first: str
+    holds: Holds
+    fill: float
+    wide: bool
+
+
+class Scalars(NamedTuple):
+    """How scalars are declared: see :func:`scalars`."""
+
+    names: tuple[str, ...]
+    defaults: tuple[Any, ...]
+    dtype: np.dtype[Any]
+
+
+class Declaration(NamedTuple):
+    """What a block is made of, each by the name of its field."""
+
+    name: str
+    version: int
+    columns: dict[str, tuple[np.dtype[Any], Column]]
+    scalars: dict[str, Scalars]
+    blocks: dict[str, type[Any]]
+    groups: dict[str, list[str]]  # the columns of each row group
+
+
+def column(
+    group: str, *, used: str = "", first: str = "", holds: Holds = "", fill: float = 0, wide: bool = False
+) -> Column:
+    """A column of a row group.
+
+    Args:
+        group: columns of one group have the same length and grow together.
+        used: the scalar that tells how many rows are in use, from the first on; all of them if not given.
+        first: the scalar that tells where the first of them is, if they do not begin at 0; they go on around the end.
+        holds: what the numbers in it stand for, if they may be numbered anew: :data:`ARRIVAL`, :data:`PARTITION` or
+            :data:`TAG`. Negative ones stand for nothing and stay.
+        fill: what is in rows that are not in use yet.
+        wide: two-dimensional; each of its rows is a column of the group.
+    """
+    return Column(group, used, first, holds, fill, wide)
+
+
+def scalars(names: type[Any]) -> Scalars:
+    """Named scalars: the fields of a NamedTuple, whole numbers or floats, with their defaults (0 if none is given)."""
+    hints = get_type_hints(names)
+    if bad := sorted(_TAKEN & set(hints)):
+        raise TypeError(f"{names.__name__}: NumPy's records have a method {bad[0]!r}; call the scalar otherwise")
+    defaults = getattr(names, "_field_defaults", {})
+    fields = [(name, np.float64 if kind is float else np.int64) for name, kind in hints.items()]
+    return Scalars(tuple(hints), tuple(defaults.get(name, 0) for name in hints), np.dtype((np.record, fields)))
+
+
+def record_type(names: type[Any]) -> np.dtype[Any]:
+    """The NumPy type of named scalars, for kernels: ``np.zeros(1, TYPE)`` makes a record there."""
+    return scalars(names).dtype
+
+
+def block(version: int) -> Callable[[type[B]], type[B]]:
+    """Declares a NamedTuple to be a block. Its version goes up with every change of what is saved."""
+
+    def declare(kind: type[B]) -> type[B]:
+        kind.block_version = version  # type: ignore[attr-defined]
+        return kind
+
+    return declare
+
+
+def declaration(kind: Any) -> Declaration:
+    """What a block type declares."""
+    return _declaration(kind)
+
+
+@cache
+def _declaration(kind: Any) -> Declaration:
+    columns: dict[str, tuple[np.dtype[Any], Column]] = {}
+    records: dict[str, Scalars] = {}
+    blocks: dict[str, type[Any]] = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        if get_origin(hint) is not Annotated:
+            blocks[name] = hint
+            continue
+        array, said = get_args(hint)
+        if isinstance(said, Column):
+            columns[name] = _DTYPES[array], said
+        else:
+            records[name] = said
+    groups: dict[str, list[str]] = {}
+    for name, (_, said) in columns.items():
+        groups.setdefault(said.group, []).append(name)
+    return Declaration(kind.__name__, kind.block_version, columns, records, blocks, groups)
+
+
+def empty(kind: type[B], /, wide: Mapping[str, int] | None = None, **values: Any) -> B:
+    """A block with no rows. ``values``: of scalars, and the blocks within it; ``wide``: how wide wide columns are."""
+    declared = declaration(kind)
+    fields: dict[str, Any] = {}
+    for name, (dtype, said) in declared.columns.items():
+        fields[name] = np.empty(((wide or {}).get(name, 0), 0) if said.wide else 0, dtype)
+    for name, record in declared.scalars.items():
+        given = [values.pop(field, default) for field, default in zip(record.names, record.defaults, strict=True)]
+        fields[name] = np.array([tuple(given)], record.dtype)
+    for name, inner in declared.blocks.items():
+        fields[name] = values.pop(name) if name in values else empty(inner)
+    if values:
+        raise TypeError(f"{declared.name} has no {', '.join(values)}")
+    return kind(**fields)
+
+
+def size(value: Any, group: str) -> int:
+    """How many rows of a group there is room for."""
+    return int(getattr(value, declaration(type(value)).groups[group][0]).shape[-1])
+
+
+def used(value: Any, group: str) -> int:
+    """How many rows of a group are in use."""
+    declared = declaration(type(value))
+    scalar = declared.columns[declared.groups[group][0]][1].used
+    return _scalar(value, scalar) if scalar else size(value, group)
+
+
+def grown(value: B, group: str, room: int) -> B:
+    """The block with room for at least so many rows of a group: itself, or one with half as many again and more."""
+    have = size(value, group)
+    return value if room <= have else resized(value, group, max(room, have + have // 2))
+
+
+def straight(value: B, group: str) -> B:
+    """The block with the rows of a group from 0 on, where they begin elsewhere.
+
+    >>> class Places(NamedTuple):
+    ...     held: int = 0
+    ...     front: int = 0
+    >>> @block(version=1)
+    ... class Ring(NamedTuple):
+    ...     score: Annotated[Floats, column("objects", used="held", first="front")]
+    ...     meta: Annotated[Record, scalars(Places)]
+    >>> ring = empty(Ring, held=2, front=2)._replace(score=np.array([7.0, 0, 6]))
+    >>> straight(ring, "objects").score.tolist(), dict(saved(Ring, [ring]))["score"].tolist()
+    ([6.0, 7.0, 0.0], [6.0, 7.0])
+    """
+    declared = declaration(type(value))
+    names = declared.groups[group]
+    scalar = declared.columns[names[0]][1].first
+    if not scalar or not _scalar(value, scalar):
+        return value
+    turn = (_scalar(value, scalar) + np.arange(size(value, group))) % size(value, group)
+    changed = {name: getattr(value, name)[..., turn] for name in names}
+    for name, record in declared.scalars.items():
+        if scalar in record.names:
+            changed[name] = getattr(value, name).copy()
+            changed[name][scalar] = 0
+    return value._replace(**changed)  # type: ignore[attr-defined,no-any-return]
+
+
+def resized(value: B, group: str, room: int) -> B:
+    """The block with room for exactly so many rows of a group: cut off, or filled up."""
+    have = size(value, group)
+    if room == have:
+        return value
+    fields, kept = list(straight(value, group)), min(room, have)
+    for place, fill in _fills(type(value), group):
+        old = fields[place]
+        fields[place] = new = np.empty((*old.shape[:-1], room), old.dtype)
+        new[..., :kept] = old[..., :kept]
+        if kept < room:
+            new[..., kept:] = fill
+    return type(value)._make(fields)  # type: ignore[attr-defined,no-any-return]
+
+
+def taken(value: B, group: str, which: Array | slice) -> B:
+    """The block with some rows of a group only, in the order given, and no room beside them."""
+    value = straight(value, group)
+    names = declaration(type(value)).groups[group]
+    return value._replace(**{name: getattr(value, name)[..., which] for name in names})  # type: ignore[attr-defined,no-any-return]
+
+
+def copied(value: B) -> B:
+    """The block in memory of its own."""
+    fields = [copied(field) if isinstance(field, tuple) else field.copy() for field in value]
+    return type(value)._make(fields)  # type: ignore[attr-defined,no-any-return]
+
+
+def renumbered(value: B, holds: Holds, new: Ints) -> B:
+    """The block with what was ``n`` in the columns that hold these numbers now ``new[n]``, in all rows in use."""
+    declared, changed = declaration(type(value)), dict[str, Any]()
+    for group in declared.groups:
+        value = straight(value, group)
+    for name, (_, said) in declared.columns.items():
+        if said.holds == holds:
+            numbers = getattr(value, name).copy()
+            part = numbers[..., : used(value, said.group)]
+            part[part >= 0] = new[part[part >= 0]]
+            changed[name] = numbers
+    for name in declared.blocks:
+        changed[name] = renumbered(getattr(value, name), holds, new)
+    return value._replace(**changed)  # type: ignore[attr-defined,no-any-return]
+
+
+def nbytes(value: Any) -> int:
+    """Bytes in the arrays of a block, room that is not in use included, and in the sizes that are saved with them."""
+    declared = declaration(type(value))
+    sizes = len(declared.groups) + sum(said.wide for _, said in declared.columns.values())
+    return 8 * sizes + sum(nbytes(field) if isinstance(field, tuple) else field.nbytes for field in value)
+
+
+def check(value: Any) -> None:
+    """Asserts that the columns of each group have one length, and that no more rows are in use than there are."""
+    declared = declaration(type(value))
+    for group, names in declared.groups.items():
+        lengths = {getattr(value, name).shape[-1] for name in names}
+        assert len(lengths) == 1, f"{declared.name}: the columns of {group!r} have the lengths {sorted(lengths)}"
+        assert 0 <= used(value, group) <= lengths.pop(), (
+            f"{declared.name}: more {group!r} in use than there is room for"
+        )
+    for name, (dtype, _) in declared.columns.items():
+        assert getattr(value, name).dtype == dtype, f"{declared.name}.{name} is of type {getattr(value, name).dtype}"
+    for name in declared.blocks:
+        check(getattr(value, name))
+
+
+def versions(kind: type[Any]) -> dict[str, int]:
+    """The versions of a block and of those within it, by name."""
+    declared = declaration(kind)
+    found = {declared.name: declared.version}
+    for inner in declared.blocks.values():
+        found |= versions(inner)
+    return found
+
+
+def saved(kind: type[Any], values: Sequence[Any], prefix: str = "") -> Iterator[tuple[str, Array]]:
+    """Blocks of one kind as named one-dimensional arrays: each column, the rows in use of all blocks one after another.
+
+    However many blocks there are, the number of arrays is the same. Of wide columns, which are as wide in every block,
+    the width is among them.
+    """
+    declared = declaration(kind)
+    for group in declared.groups:
+        values = [straight(value, group) for value in values]
+    for group, names in declared.groups.items():
+        counts = [used(value, group) for value in values]
+        yield f"{prefix}{group}", np.array(counts, np.int64)
+        for name in names:
+            dtype, said = declared.columns[name]
+            parts = [getattr(value, name)[..., :count].ravel() for value, count in zip(values, counts, strict=True)]
+            yield prefix + name, np.concatenate([np.empty(0, dtype), *parts])
+            if said.wide:
+                yield (
+                    f"{prefix}{name}.width",
+                    np.array([getattr(value, name).shape[0] for value in values[:1]], np.int64),
+                )
+    for name, record in declared.scalars.items():
+        together = np.concatenate([np.empty(0, record.dtype), *(getattr(value, name) for value in values)])
+        for field in record.names:
+            yield f"{prefix}{name}.{field}", together[field]
+    for name, inner in declared.blocks.items():
+        yield from saved(inner, [getattr(value, name) for value in values], f"{prefix}{name}.")
+
+
+def restored(kind: type[B], arrays: Mapping[str, Array], prefix: str = "") -> list[B]:
+    """The inverse of :func:`saved`: the blocks, with no room beside what is in use."""
+    declared, fields = declaration(kind), dict[str, list[Any]]()
+    for group, names in declared.groups.items():
+        counts = arrays[prefix + group]
+        for name in names:
+            wide, width = declared.columns[name][1].wide, 1
+            if wide:
+                width = int(arrays[f"{prefix}{name}.width"].max(initial=0))
+            ends = np.cumsum(counts * width)
+            if arrays[prefix + name].size != (ends[-1] if ends.size else 0):
+                raise StateError(f"the saved state is damaged: {prefix}{name} does not have as many rows as its group")
+            parts = np.split(arrays[prefix + name], ends[:-1]) if ends.size else []
+            fields[name] = [part.reshape((width, count) if wide else count).copy()
+                            for part, count in zip(parts, counts, strict=True)]  # fmt: skip
+    for name, record in declared.scalars.items():
+        together = np.empty(arrays[f"{prefix}{name}.{record.names[0]}"].size, record.dtype)
+        for field in record.names:
+            together[field] = arrays[f"{prefix}{name}.{field}"]
+        fields[name] = [together[i : i + 1].copy() for i in range(together.size)]
+    for name, inner in declared.blocks.items():
+        fields[name] = restored(inner, arrays, f"{prefix}{name}.")
+    names = kind._fields  # type: ignore[attr-defined]
+    return [kind(*values) for values in zip(*(fields[name] for name in names), strict=True)]
+
+
+@cache
+def _fills(kind: Any, group: str) -> tuple[tuple[int, float], ...]:
+    """Where the columns of a group stand in the block, and what their rows hold that are not in use."""
+    declared = declaration(kind)
+    return tuple((kind._fields.index(name), declared.columns[name][1].fill) for name in declared.groups[group])
+
+
+def plain(names: type[N], record: Record) -> N:
+    """Named scalars as Python numbers, all at once, which takes as long as to read one of a record by its name.
+
+    >>> class Counts(NamedTuple):
+    ...     held: int = 0
+    ...     bar: float = np.nan
+    >>> plain(Counts, np.array([(3, 2.5)], scalars(Counts).dtype))
+    Counts(held=3, bar=2.5)
+    """
+    return names(*record.item())
+
+
+def _scalar(value: Any, scalar: str) -> int:
+    for name, record in declaration(type(value)).scalars.items():
+        if scalar in record.names:
+            return int(getattr(value, name)[scalar][0])
+    raise TypeError(f"{type(value).__name__} declares no scalar {scalar!r}")
