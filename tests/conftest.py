@@ -17,8 +17,10 @@ def group(nodeid: str) -> str:
     """Tests of one group run in one process, one after the other: most of their time goes into compiling kernels, which
     the first of them does for all. A group is a file and the first parameter, which mostly is the algorithm.
 
-    >>> group("tests/test_contract.py::test_ties[mintopk-count-3]"), group("tests/test_cli.py::test_help")
-    ('tests/test_contract.py mintopk', 'tests/test_cli.py')
+    >>> group("tests/algorithms/test_contract.py::test_ties[mintopk-count-3]")
+    'tests/algorithms/test_contract.py mintopk'
+    >>> group("tests/cli/test_cli.py::test_help")
+    'tests/cli/test_cli.py'
     >>> group("src/skyband/order.py::skyband.order")
     'examples'
     """
@@ -46,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """What the tests of tests/test_options.py recorded: pairs of options answered, refused by name, and queries put."""
+    """What tests/query/test_options.py recorded: pairs of options answered, refused by name, and queries put."""
     totals: dict[str, list[int]] = {}
     for report in itertools.chain.from_iterable(terminalreporter.stats.values()):
         for name, value in getattr(report, "user_properties", []) if getattr(report, "when", "") == "call" else []:

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-import streams
-from cases import ALGORITHMS, EXACT, ONE_OF_EACH, pair
 
 import skyband as sb
 from skyband.storage.codec import MAGIC, pack
+from tests.support import streams
+from tests.support.cases import ALGORITHMS, EXACT, ONE_OF_EACH, pair
 
 WINDOW = sb.last(10, every=2)
 TABLE = streams.make("tied")

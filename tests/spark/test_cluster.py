@@ -7,7 +7,8 @@ from inspect import cleandoc
 from pathlib import Path
 
 import pytest
-from cluster import cluster, shipped
+
+from tests.support.spark.cluster import cluster, shipped
 
 DRIVER = cleandoc(
     """

@@ -7,13 +7,13 @@ from inspect import cleandoc
 from pathlib import Path
 
 import pytest
-from cluster import cluster, shipped
-from test_recovery import written
 
 import skyband as sb
 from skyband.datasets import trades
 from skyband.spark.testing import write_batches
 from skyband.testing import answer, assert_same_rows
+from tests.support.spark.cluster import cluster, shipped
+from tests.support.spark.sink import written
 
 BATCHES = 10
 DRIVER = cleandoc(

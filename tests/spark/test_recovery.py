@@ -11,13 +11,13 @@ from inspect import cleandoc
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pytest
-from changes import Changes
 
 from skyband.datasets import trades
 from skyband.spark.testing import write_batches
 from skyband.testing import assert_same_rows
+from tests.support.spark.changes import Changes
+from tests.support.spark.sink import written
 
 pytestmark = [
     pytest.mark.slow,
@@ -80,15 +80,6 @@ def finish(here: Path, kind: str) -> pa.Table:
     finally:
         end(driver)
     return written(here)
-
-
-def written(here: Path) -> pa.Table:
-    """What the file sink has committed: files of batches that were cut off are not in its log."""
-    names = set()
-    for log in sorted((here / "out" / "_spark_metadata").glob("[0-9]*")):
-        for line in log.read_text().splitlines()[1:]:
-            names.add(Path(line.split('"path":"')[1].split('"')[0].removeprefix("file://")).name)
-    return ds.dataset([str(here / "out" / name) for name in sorted(names)]).to_table()
 
 
 def errors_of(here: Path) -> str:

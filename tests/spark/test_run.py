@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-import streams
 from pyspark.errors import StreamingQueryException
 
 import skyband as sb
 from skyband.spark import run
 from skyband.spark.testing import assert_same_on_spark, collect, frame, stream
 from skyband.testing import answer, assert_same_rows
+from tests.support import streams
 
 pytestmark = pytest.mark.slow
 
@@ -231,7 +231,7 @@ def test_checkpoints(spark, tmp_path):
     for wanted, options, reason in (
         (query(6), {}, "k was 5 and is 6"),
         (query(5), {"shards": 7}, "shards was 2 and is 7"),
-    ):  # test_takeover.py has more of them
+    ):  # state/test_takeover.py has more of them
         with pytest.raises(StreamingQueryException, match="the checkpoint belongs to another query.*" + reason):
             go_on(wanted, 2, **options)
     smaller = query(2, "6 seconds")
