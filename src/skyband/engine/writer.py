@@ -76,8 +76,9 @@ class Layout:
     def _computed(self, values: Floats) -> dict[str, pa.Array]:
         """Columns that the algorithm made; NaN is NULL."""
         listed = values.reshape(len(values), len(self.query.computed)) if values.size else None
-        return {name: pa.array([] if listed is None else listed[:, i], pa.float64(), from_pandas=True).cast(kind)
+        made = {name: pa.array([] if listed is None else listed[:, i], pa.float64(), from_pandas=True).cast(kind)
                 for i, (name, kind) in enumerate(self.query.computed)}  # fmt: skip
+        return {name: made[name] for name in self.query.shown}
 
     def _payload(self, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
         return {item.name: item.evaluate(rows) for item in self._items}

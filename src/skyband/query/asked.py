@@ -71,7 +71,7 @@ class Asked:
 
     @property
     def columns(self) -> tuple[tuple[str, pa.DataType], ...]:
-        """The names and types of the outputs."""
+        """The names and types of the outputs, by name."""
         return tuple((name, _type(self.calls[place])) for name, place in self.outputs)
 
     def shown(self, values: Floats) -> Floats:
@@ -90,10 +90,10 @@ class Asked:
 
 
 def asked_of(ranked: Call, outputs: Mapping[str, str], having: str | None) -> Asked:
-    """Reads outputs and condition."""
+    """Reads outputs and condition. The order of the outputs tells how they are shown, not how they are kept."""
     places: dict[Call, int] = {ranked: 0}
     shown = {name: places.setdefault(read_call(text, f"outputs[{name!r}]={text!r}"), len(places))
-             for name, text in outputs.items()}  # fmt: skip
+             for name, text in sorted(outputs.items())}  # fmt: skip
     for call in places:
         if call.of is not None:
             Expression(call.of, f"outputs: {call.how}({call.of})")

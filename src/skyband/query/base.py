@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, asdict, dataclass, fields, replace
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 from skyband.errors import QueryError
 from skyband.expressions import scoring
@@ -20,10 +20,23 @@ _ALGORITHM = re.compile(r"^\s*([a-z]\w*)\s*(?:\((.*)\))?\s*$")
 
 
 class Fixed(dict[str, Any]):
-    """A field that maps names to values: like the query it is part of, it does not change and can be hashed."""
+    """A field that maps names to values: like the query it is part of, it does not change and can be hashed.
+
+    >>> Fixed(x=1, y=2) == Fixed(y=2, x=1), hash(Fixed(x=1, y=2)) == hash(Fixed(y=2, x=1))
+    (True, True)
+    """
 
     def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(self.items()))
+        return hash(frozenset(self.items()))  # like equality, whatever the order
+
+    def __reduce__(self) -> tuple[Any, ...]:  # pickle and copy would set item by item
+        return Fixed, (dict(self),)
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("a query does not change; build another one with the mapping that is wanted")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -74,6 +87,11 @@ class Query(ABC):
     def computed(self) -> tuple[tuple[str, Any], ...]:
         """Columns of the answer that the algorithm makes, and their types: those of ``values`` in what it returns."""
         return ()
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The names of the computed columns, in the order in which the answer has them."""
+        return tuple(name for name, _ in self.computed)
 
     @property
     def descending(self) -> bool:

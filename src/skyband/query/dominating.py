@@ -79,11 +79,11 @@ class PointMeasure(Measure):
         self._expressions = {text: _expression(text) for text in dimensions}
 
     def evaluate(self, table: pa.Table) -> Measured:
-        columns = []
+        columns = {}
         for text, sense in self.dimensions.items():
             value = self._dimension(text, table.column_names).evaluate(table)
-            columns.append(0.0 - value if sense == "max" else value + 0.0)  # so that there is no -0
-        points = np.stack(columns, axis=1)
+            columns[text] = 0.0 - value if sense == "max" else value + 0.0  # so that there is no -0
+        points = np.stack([columns[text] for text in sorted(columns)], axis=1)  # equal queries keep equal states
         return Measured(np.where(np.isnan(points).any(axis=1), np.nan, 0.0), points)
 
     def needs(self, names: Sequence[str]) -> tuple[str, ...]:

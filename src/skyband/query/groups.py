@@ -117,6 +117,10 @@ class TopKGroups(Query):
         return () if self.asked is None else self.asked.columns
 
     @property
+    def shown(self) -> tuple[str, ...]:
+        return tuple(self.outputs)
+
+    @property
     def ids(self) -> tuple[str, ...]:
         """The columns that name a group."""
         return (self.id,) if isinstance(self.id, str) else self.id

@@ -97,7 +97,10 @@ class Nearest(Query):
 
     def lower(self) -> TopK:
         """The object query this one stands for."""
-        text = scoring.distance(self.to, self.metric, self.weights)
+        to = self.to
+        if isinstance(to, Mapping):  # sums that are taken in the same order, so that equal queries have equal scores
+            to = dict(sorted(to.items(), key=str))
+        text = scoring.distance(to, self.metric, self.weights)
         return TopK(
             k=self.k,
             order_by=scoring.Labelled(f"{text} ASC", f"to={dict(self.to)!r}"),
