@@ -229,6 +229,45 @@ def test_a_column_named_as_one_of_the_answer(window, names):
             sb.Monitor(sb.TopK(k=1, order_by="x", window=window, partition_by=name)).push({"x": [1], name: [2]})
 
 
+@pytest.mark.parametrize("name", ["skyband: score", "_skyband_score", "_Skyband_0", "Skyband: value"])
+def test_a_column_named_as_those_that_skyband_adds(name):
+    for query in (
+        sb.TopK(k=1, order_by="x", window=sb.last(9, on="seq"), select=("x",)),
+        sb.TopK(k=1, order_by="x", window=WINDOW, partition_by=name),
+        sb.TopKGroups(k=1, id=name, value="x", aggregate="count_distinct", window=WINDOW),
+    ):
+        monitor = sb.Monitor(query)
+        with refused(f"column {name!r}", "names that begin with 'skyband: ' or '_skyband_'", "another name"):
+            monitor.push({"x": [1, 2], "seq": [0, 1], name: [3, 4]})
+        with refused("no column" if name in repr(query) else "nothing"):
+            monitor.push({"x": [1, 2], "seq": [0, 1]})
+            raise sb.QueryError("nothing was kept")
+
+
+def test_a_column_of_a_later_batch_that_is_left_out_anyway():
+    monitor = sb.Monitor(sb.TopK(k=1, order_by="x", window=sb.last(1, every=1)))
+    monitor.push({"x": [1]})
+    assert monitor.push({"x": [2], "_skyband_score": [3]}).column_names[-1] == "x"
+
+
+@pytest.mark.parametrize("name", ["skyband: max x", "_skyband_value_0"])
+def test_an_output_named_as_columns_that_skyband_adds(name):
+    with refused("outputs", name, "another name"):
+        sb.TopKGroups(k=1, id="g", value="x", window=WINDOW, outputs={name: "min(x)"}, having="max(x) > 1")
+
+
+@pytest.mark.parametrize("fields", [{}, {"partition_by": ("query",)}, {"select": ("x AS query",)}], ids=str)
+def test_a_column_named_as_that_of_several_queries(fields):
+    queries = [sb.TopK(k=1, order_by="x", window=WINDOW, **fields), sb.TopK(k=2, order_by="y", window=WINDOW)]
+    monitor, batch = sb.Monitor(queries), {"x": [1, 2], "y": [1, 2], "query": [3, 4]}
+    with refused("'query'", "several queries", "select"):
+        monitor.push(batch)
+    assert monitor.dumps() == sb.Monitor(queries).dumps()
+    assert "query" in sb.Monitor(sb.TopK(k=1, order_by="x", window=sb.last(1), **fields)).push(batch).column_names
+    renamed = sb.TopK(k=1, order_by="x", window=sb.last(1), select=("query AS other",), name="a")
+    assert sb.Monitor([renamed]).push(batch).column_names == ["query", "at", "op", "score", "other"]
+
+
 def test_a_partition_column_of_lists():
     with refused("partition_by", "g", "list"):
         sb.Monitor(sb.TopK(k=1, order_by="x", window=WINDOW, partition_by="g")).push({"x": [1], "g": [[1]]})

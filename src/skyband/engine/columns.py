@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.errors import QueryError
+from skyband.expressions import RESERVED
 
 # Whatever has the Arrow PyCapsule interface, a pandas.DataFrame, or a Mapping[str, ArrayLike].
 Batch = Any
@@ -115,6 +116,7 @@ class Columns:
     def _names(self, found: list[str]) -> list[str]:
         check_distinct(found)
         if self.schema is None:
+            check_free(found)
             if missing := [name for name in self.given if name not in found]:
                 raise QueryError(f"the first batch has no column {missing[0]!r}, which schema= names; it has {found}")
             return found
@@ -152,6 +154,14 @@ def check_distinct(names: Sequence[str]) -> None:
     """Refuses columns of one name."""
     if len(set(names)) != len(names):
         raise QueryError(f"a column name occurs twice among {[*names]}")
+
+
+def check_free(names: Sequence[str]) -> None:
+    """Refuses columns of a stream whose names skyband may give to columns of its own, which travel beside them."""
+    if taken := [name for name in names if name.lower().startswith(RESERVED)]:
+        begin = " or ".join(map(repr, RESERVED))
+        raise QueryError(f"column {taken[0]!r}: names that begin with {begin} are kept for columns that skyband adds "
+                         "to those of the stream; give the column another name")  # fmt: skip
 
 
 def given_types(schema: Types | None) -> dict[str, pa.DataType]:

@@ -80,6 +80,9 @@ class Monitor:
         if self._flushed:
             raise StateError("flush() has ended this stream; build a new Monitor for another one")
         table, columns = self._columns.fit(as_table(batch))
+        if self.several and self._columns.schema is None:
+            for query in self.queries:
+                query.check_beside_others(table.column_names)
         if len(self.pipelines) > 1 or columns is not self._columns:
             table, columns = self._checked(table, columns)
         with self._all_or_nothing():

@@ -16,8 +16,8 @@ logarithms, EXP, sines and the like, and powers other than 2, 3 and 4.
 
 from skyband.expressions.aggregates import Call, read_call, read_condition
 from skyband.expressions.distance import distance
-from skyband.expressions.expression import Expression, close_to, find_column
+from skyband.expressions.expression import RESERVED, Expression, close_to, find_column
 from skyband.expressions.function import Function, call, columns_read, scores_of
 
-__all__ = ["Call", "Expression", "Function", "call", "close_to", "columns_read", "distance", "find_column", "read_call",
-           "read_condition", "scores_of"]  # fmt: skip
+__all__ = ["RESERVED", "Call", "Expression", "Function", "call", "close_to", "columns_read", "distance", "find_column",
+           "read_call", "read_condition", "scores_of"]  # fmt: skip

@@ -15,6 +15,9 @@ from skyband.expressions.values import Value
 BLOCK = 1 << 17  # rows: intermediate results stay in the cache, and their memory is used again
 
 
+RESERVED = ("skyband: ", "_skyband_")  # names that begin so are those of columns that stand beside the user's own
+
+
 def find_column(name: str, names: Sequence[str], quoted: bool = False, field: str = "") -> str:
     """The one of ``names`` that is meant: an exact match or else, unless quoted, the only one but for case.
 

@@ -115,6 +115,14 @@ class Query(ABC):
             for name in (given,) if isinstance(given, str) else given or ():
                 scoring.find_column(name, columns, exactly, field)
 
+    def check_beside_others(self, columns: Sequence[str]) -> None:
+        """Refuses an answer with a column ``query``, which says whose a row is where several queries are answered."""
+        items = self.items([name for name in columns if name not in self.partition_by])
+        if "query" in self.partition_by or any(item.name == "query" for item in items):
+            raise QueryError("the answer of several queries has a column 'query' of its own, with its name; give "
+                             "the column of the stream another name, with select=('query AS other_name', ...) if "
+                             "it is none of partition_by")  # fmt: skip
+
     def __repr__(self) -> str:
         """What differs from the defaults, as it would be written; of a function, its name."""
         ordered = sorted(fields(self), key=lambda field: bool(field.kw_only))

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from skyband.errors import QueryError
-from skyband.expressions import Call, scoring
+from skyband.expressions import RESERVED, Call, scoring
 from skyband.query.amounts import AmountMeasure
 from skyband.query.asked import LARGEST, Asked, asked_of
 from skyband.query.base import Fixed, Query, names
@@ -253,6 +253,9 @@ class TopKGroups(Query):
             raise QueryError(
                 f'outputs={given!r} must be a mapping from names to aggregates, such as {{"n": "count(*)"}}'
             )
+        if own := [name for name in given if name.lower().startswith(RESERVED)]:
+            raise QueryError(f"outputs: {own[0]!r} begins with {' or '.join(map(repr, RESERVED))}, as only columns of "
+                             "skyband's own do; give it another name")  # fmt: skip
         object.__setattr__(self, "outputs", Fixed(given))
         if self.asked is None:
             once = self.occurrences == "once"
