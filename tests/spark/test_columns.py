@@ -6,7 +6,7 @@ import pytest
 
 import skyband as sb
 from skyband.spark import run
-from skyband.spark.testing import assert_same_on_spark, stream
+from skyband.spark.testing import assert_same_on_spark, frame, stream
 from skyband.spark.watch import Watch
 from tests.support import streams
 
@@ -58,3 +58,27 @@ def test_missing_values(spark, text, function):
             monitor.push(batch)
         assert (progress.seen, progress.invalid) == (200, monitor.stats.invalid)
         assert progress.invalid > 30
+
+
+@pytest.mark.parametrize("name", ["_skyband_score", "_skyband_0", "skyband: value"])
+def test_a_column_named_as_those_that_skyband_adds(spark, name):
+    table = pa.table({"ts": [1, 2], "x": [0.5, 0.7], name: [1, 2]})
+    query = sb.TopK(k=1, order_by="x", window=sb.last("3 seconds", every="3 seconds"), partition_by=(name,))
+    with pytest.raises(sb.QueryError, match=f"column '{name}': names that begin with .* another name"):
+        run(frame(spark, table), query)
+
+
+def test_a_column_named_as_that_of_several_queries(spark):
+    table = pa.table({"ts": [1, 2], "x": [0.5, 0.7], "query": [1, 2]})
+    query = sb.TopK(k=1, order_by="x", window=sb.last("3 seconds", every="3 seconds"))
+    with pytest.raises(sb.QueryError, match="several queries has a column 'query' of its own"):
+        run(frame(spark, table), [query])
+    assert run(frame(spark, table), query).columns[-1] == "query"
+
+
+def test_columns_named_as_counts_of_panes_once_were(spark):
+    """A sequence is told by panes, whose counts travel beside the columns of the partition."""
+    numbers = [0, 1, 2, 3, 4, 5]
+    table = pa.table({"seq": numbers, "x": [3, 1, 4, 1, 5, 9], "__pane": [7] * 6, "__count": [8] * 6})
+    query = sb.TopK(k=1, order_by="x DESC", window=sb.last(4, every=2, on="seq"), partition_by=("__pane", "__count"))
+    assert_same_on_spark(spark, query, [table])

@@ -10,6 +10,7 @@ from pyspark.sql.functions import col, expr
 from pyspark.sql.functions import sum as total
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from skyband.engine.columns import check_free
 from skyband.engine.reader import Intake
 from skyband.engine.writer import Layout
 from skyband.errors import QueryError
@@ -83,6 +84,9 @@ def run(
         raise QueryError(f"run takes a Spark DataFrame, not {type(df).__name__}; skyband.Monitor takes tables")
     configure(df.sparkSession)
     inputs = _Inputs(df, emit, arrival)
+    if several:
+        for each in queries:
+            each.check_beside_others(inputs.schema.names)
     jobs = inputs.jobs(queries, shards, chunks)
     _check_use(jobs, df.isStreaming, arrival, shards, chunks, metrics)
     packed = inputs.prepared().mapInArrow(settling(packer(jobs, [*inputs.columns], _task)), from_arrow_schema(PACKED))
@@ -158,6 +162,7 @@ class _Inputs:
         self.df = df
         self.emit = emit
         self.schema = pa.schema([field.with_nullable(True) for field in to_arrow_schema(df.schema, timezone="UTC")])
+        check_free(self.schema.names)
         self.arrival = arrival
         self.columns: dict[str, Column] = {}  # by name
         self.computed: dict[str, str] = {}  # SQL text -> name

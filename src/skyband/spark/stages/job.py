@@ -21,6 +21,9 @@ Emit = Literal["final", "changes", "latest"]
 
 # Columns that travel beside the user's own.
 SCORE, TIME, TIE = "_skyband_score", "_skyband_time", "_skyband_tie"
+# Columns of what is told of a pane of a sequence: its number; of the numbers that came how many, the highest, how many
+# of them are objects, and the highest of those.
+PANE, COUNT, HIGHEST, VALID, LAST = (f"_skyband_{name}" for name in ("pane", "count", "highest", "valid", "last"))
 
 
 @dataclass(frozen=True)

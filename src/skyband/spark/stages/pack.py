@@ -18,7 +18,7 @@ from skyband.engine.partitions import Keys
 from skyband.kernels.common import panes
 from skyband.kernels.common.reading import count_nan
 from skyband.query.positions import MOST
-from skyband.spark.stages.job import SCORE, TIE, TIME, Job, prepare
+from skyband.spark.stages.job import COUNT, HIGHEST, LAST, PANE, SCORE, TIE, TIME, VALID, Job, prepare
 from skyband.spark.stages.parcel import packed
 from skyband.spark.stages.partial import sums
 
@@ -219,9 +219,9 @@ class Packer:
     def _count_numbers(self, rows: Batch, valid: NDArray[np.bool_]) -> None:
         """How many numbers of each partition and pane have come, how many of them are objects, and the last of both."""
         names = [*self.query.partition_by, *([self.job.part] if self.job.part else [])]
-        extra = {"__pane": rows.time // self.window.pane, "__count": np.ones_like(rows.time), "__highest": rows.time,
-                 "__valid": valid.astype(np.int64), "__last": np.where(valid, rows.time, -1)}  # fmt: skip
-        self.counts.append(_total([_widened(rows.table.select(names), extra)], [*names, "__pane"]))
+        extra = {PANE: rows.time // self.window.pane, COUNT: np.ones_like(rows.time), HIGHEST: rows.time,
+                 VALID: valid.astype(np.int64), LAST: np.where(valid, rows.time, -1)}  # fmt: skip
+        self.counts.append(_total([_widened(rows.table.select(names), extra)], [*names, PANE]))
 
     def _gather(self) -> None:
         """Prunes together what was pruned batch by batch."""
@@ -237,7 +237,7 @@ class Packer:
         rows = _split(self._travelling(self.kept[0]), self.job.part, self.job.spread) if self.kept else {}
         counts: dict[int, pa.Table] = {}
         if self.job.sequence and self.counts:
-            names = [*self.query.partition_by, *([self.job.part] if self.job.part else []), "__pane"]
+            names = [*self.query.partition_by, *([self.job.part] if self.job.part else []), PANE]
             counts = _split(_total(self.counts, names), self.job.part)
             self.counts = []
         for part in sorted(rows.keys() | counts.keys()):
@@ -289,9 +289,7 @@ def _total(counts: list[pa.Table], names: list[str]) -> pa.Table:
     """Counts of the same group together."""
     table = pa.concat_tables(counts)
     rest = [name for name in table.column_names if name not in names]
-    total = table.group_by(names).aggregate(
-        [(name, "max" if name in ("__highest", "__last") else "sum") for name in rest]
-    )
+    total = table.group_by(names).aggregate([(name, "max" if name in (HIGHEST, LAST) else "sum") for name in rest])
     return total.rename_columns([*names, *rest])
 
 

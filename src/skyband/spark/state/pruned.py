@@ -10,7 +10,7 @@ from skyband.algorithms.objects.mintopk import MinTopk
 from skyband.engine.partitions import Keys
 from skyband.engine.writer import Written
 from skyband.kernels.common.sorting import tied
-from skyband.spark.stages.job import SCORE, TIE, TIME, Job
+from skyband.spark.stages.job import COUNT, HIGHEST, LAST, PANE, SCORE, TIE, TIME, VALID, Job
 from skyband.spark.stages.pack import integers, numbers
 from skyband.spark.stages.ties import number
 from skyband.spark.state.piece import Arrays, Arrived, Chunk, latest
@@ -100,9 +100,9 @@ class Pruned(Chunk):
         closed = sequence.complete.copy()
         if counts is not None:
             partition = np.zeros(counts.num_rows, np.int64) if self.partitions is None else partition
-            pane, *rest = (integers(counts, f"__{name}") for name in ("pane", "count", "highest", "last"))
+            pane, *rest = (integers(counts, name) for name in (PANE, COUNT, HIGHEST, LAST))
             late = pane * self.window.pane < closed[partition]
-            self.late = int(integers(counts, "__valid")[late].sum())
+            self.late = int(integers(counts, VALID)[late].sum())
             sequence.take_in(partition[~late], pane[~late], *(column[~late] for column in rest))
         if arrived.ended:
             sequence.end()
