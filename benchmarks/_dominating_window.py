@@ -8,11 +8,11 @@ import skyband as sb
 from skyband import datasets
 from skyband.algorithms.contract import Changes, Rows
 from skyband.algorithms.dominating.base import Dominating
-from skyband.engine import planner as plan
+from skyband.families import FAMILIES
 from skyband.kernels.dominating.space import Points, fill
 from skyband.kernels.dominating.tell import NONE
 
-ALGORITHMS = plan.algorithms("dominating")
+ALGORITHMS = FAMILIES["dominating"].algorithms()
 KINDS = {"IND": datasets.independent, "ANT": datasets.anticorrelated, "COR": datasets.correlated}
 BATCH = 200  # rows of a push where the stream fills the window
 

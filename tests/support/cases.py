@@ -1,11 +1,11 @@
 """A query and its oracle, built from one description; and how the two are run side by side."""
 
 import skyband as sb
-from skyband.engine import planner as plan
+from skyband.families import FAMILIES
 from tests.support import oracle, streams
 
 SECOND = streams.SECOND
-ALGORITHMS = plan.algorithms()
+ALGORITHMS = FAMILIES["objects"].algorithms()
 EXACT = sorted(name for name, algorithm in ALGORITHMS.items() if algorithm.exact)
 
 # What an expression means, spelled out for the oracle: the value, and whether larger is better.

@@ -5,11 +5,11 @@ import pyarrow as pa
 
 import skyband as sb
 from skyband import datasets
-from skyband.engine import planner as plan
+from skyband.families import FAMILIES
 from tests.support import oracle_groups, streams
 from tests.support.cases import LONG, WINDOWS
 
-ALGORITHMS = plan.algorithms("groups")
+ALGORITHMS = FAMILIES["groups"].algorithms()
 EXACT = sorted(name for name, algorithm in ALGORITHMS.items() if algorithm.exact)
 NAMES = ("r1", "r2", "r3")
 BOUNDS = (0, 1)  # of the values of ``promised``

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 import skyband as sb
-from skyband.engine import planner as plan
+from skyband.families import of
 from tests.support import oracle, oracle_dominating, oracle_groups, oracle_pairs, streams
 from tests.support.pair_cases import both, gap
 
@@ -85,7 +85,7 @@ class Family(NamedTuple):
 
     @property
     def algorithms(self) -> Mapping[str, Any]:
-        return plan.algorithms(self.query.family)
+        return of(self.query).algorithms()
 
     def defaults(self, **others: Any) -> dict[str, Any]:
         return {**{option: values[0] for option, values in self.options.items()}, **others}

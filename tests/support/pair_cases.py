@@ -3,11 +3,11 @@
 import math
 
 import skyband as sb
-from skyband.engine import planner as plan
+from skyband.families import FAMILIES
 from tests.support import oracle_pairs, streams
 from tests.support.cases import LONG, WINDOWS
 
-ALGORITHMS = plan.algorithms("pairs")
+ALGORITHMS = FAMILIES["pairs"].algorithms()
 
 
 def both(*names):

@@ -127,7 +127,7 @@ NO_CHANGES = Changes(NOTHING, NOTHING, NOTHING, np.empty(0, np.int8), NOTHING, n
 class Algorithm(ABC):
     """One algorithm at work on one stream: ``update``, ``finish``, ``result``, ``save``/``restore``, ``check``.
 
-    Subclasses name themselves as in their paper; :func:`skyband.engine.planner.algorithms` finds them.
+    Subclasses name themselves as in their paper; :meth:`skyband.families.Family.algorithms` finds them.
     """
 
     name: ClassVar[str]

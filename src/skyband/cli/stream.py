@@ -33,11 +33,12 @@ def spark_session(ctx: typer.Context, master: str, query: "Query", verbose: bool
 
     What it says goes to standard error if wanted, or else to a file that is named, and kept, only if it goes wrong.
     """
+    from skyband import families
     from skyband.spark.quiet import quiet_session
     from skyband.spark.session import session
 
     app = f"skyband {ctx.info_name}"
-    one_place = query.family == "objects" and not query.partition_by
+    one_place = not query.partition_by and not families.of(query).splits(query, alone=True)
     conf = {"spark.sql.shuffle.partitions": 1} if one_place else {}  # any other task would start for nothing
     if verbose or ctx.find_root().params["debug"]:
         with step(err, "Starting Spark", "a few seconds"):

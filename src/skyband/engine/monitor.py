@@ -14,7 +14,8 @@ from skyband.engine.columns import Batch, Columns, Types, as_table, given_types
 from skyband.engine.losses import Losses
 from skyband.engine.pipeline import Pipeline
 from skyband.errors import DataWarning, QueryError, StateError
-from skyband.query import Query, from_spec, lowered, names_of
+from skyband.families import from_spec
+from skyband.query import Query, lowered, names_of
 from skyband.query.windows import Duration, Length, duration, whole
 from skyband.storage import codec as state
 from skyband.storage.tables import table_from_bytes, table_to_bytes

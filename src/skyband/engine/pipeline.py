@@ -7,13 +7,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from skyband import families
 from skyband.algorithms.contract import Algorithm, Emission, Ints, Rankings
 from skyband.engine.columns import retyped
 from skyband.engine.partitions import Keys
 from skyband.engine.planner import Plan
 from skyband.engine.reader import Intake, Ready
 from skyband.engine.rows import RowStore
-from skyband.engine.writer import Layout, Written, beside
+from skyband.engine.writer import Layout, Written
 from skyband.errors import QueryError
 from skyband.query import Query
 from skyband.query.windows import spell, whole
@@ -35,6 +36,7 @@ class Pipeline:
     def __init__(self, plan: Plan, intake: type[Intake] = Intake) -> None:
         self.plan = plan
         self.queries: tuple[Query, ...] = plan.queries
+        self.family = families.of(plan.queries[0])
         self.algorithm: Algorithm = plan.algorithm(*plan.queries, **plan.options)
         self.intake = intake(plan.queries[0])
         self.store: RowStore | None = None
@@ -151,7 +153,7 @@ class Pipeline:
         empty = self.intake.fit(schema)
         self.layouts = self._lay_out(empty.schema)
         needed = {name for layout in self.layouts for name in layout.columns}
-        if self.queries[0].family == "pairs":  # a score that is not compiled is that of columns
+        if self.family.looks_back:
             needed |= {*self.intake.measure.needs(empty.column_names)}
         names = [name for name in empty.column_names if name in needed]
         self.store = RowStore(empty.select(names), np.empty(0, np.int64))
@@ -204,12 +206,10 @@ class Pipeline:
         return tables
 
     def _columns(self, arrival: Ints, other: Ints, batch: pa.Table, first: int) -> pa.Table:
-        """The columns of objects, or of pairs of them: then those of the one and those of the other."""
+        """The columns of the objects that the rows of an answer are made of."""
         assert self.store is not None
-        rows = self.store.take(arrival, batch, first)
-        if self.queries[0].family != "pairs":
-            return rows
-        return beside(rows, self.store.take(other, batch, first))
+        numbers = (arrival, other)[: self.family.size]
+        return self.family.row([self.store.take(objects, batch, first) for objects in numbers])
 
     def _keys(self, partition: Ints) -> pa.Table | None:
         return None if self.intake.partitions is None else self.intake.partitions.rows.take(pa.array(partition))

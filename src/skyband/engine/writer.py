@@ -7,13 +7,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from skyband import families
 from skyband.algorithms.contract import NO_VALUES, NOTHING, Changes, Floats, Ints
 from skyband.errors import QueryError
 from skyband.expressions import scoring
 from skyband.query import Query
 from skyband.query.positions import position_type, spelled
-from skyband.query.sides import SIDES
-from skyband.query.sides import beside as beside
 from skyband.storage import memory
 
 _OPS = pa.array(["-", "+"])
@@ -38,14 +37,13 @@ class Layout:
         """``columns``: what the answer shows unless the query selects; all of the stream by default."""
         self.query = query
         self._sign = 1.0 if query.descending else -1.0
-        empty = schema.empty_table()
-        if query.family == "pairs":
-            empty = beside(empty, empty)
+        family = families.of(query)
+        empty = family.row([schema.empty_table()] * family.size)
         self._items = _items(query, schema.names if columns is None else columns)
         for item in self._items:
             item.evaluate(empty)
         needed = {name for item in self._items for name in item.needs(empty.column_names)}
-        self.columns = {name for name in schema.names if needed & {name, *(side + name for side in SIDES)}}
+        self.columns = {name for name in schema.names if needed & family.spellings(name)}
         on = query.window.on
         self._position = position_type(schema.field(on).type if on else None, query.window)
 

@@ -3,22 +3,17 @@
 A query holds no state; :class:`skyband.Monitor` and :func:`skyband.spark.run` put it to a stream.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from skyband.errors import QueryError, StateError
+from skyband.errors import QueryError
 from skyband.query.base import Query
 from skyband.query.dominating import TopKDominating
 from skyband.query.groups import TopKGroups
 from skyband.query.objects import Nearest, TopK
 from skyband.query.pairs import TopKPairs
-from skyband.query.windows import Window
 
-__all__ = ["KINDS", "Nearest", "Query", "TopK", "TopKDominating", "TopKGroups", "TopKPairs", "from_spec", "lowered",
-           "names_of"]  # fmt: skip
-
-# The kinds of query that an algorithm sees; every other one lowers to one of them.
-KINDS: dict[str, type[Query]] = {kind.__name__: kind for kind in (TopK, TopKPairs, TopKDominating, TopKGroups)}
+__all__ = ["Nearest", "Query", "TopK", "TopKDominating", "TopKGroups", "TopKPairs", "lowered", "names_of"]
 
 
 def lowered(query: Query | Sequence[Query]) -> tuple[Query, ...]:
@@ -40,16 +35,3 @@ def names_of(queries: Sequence[Query]) -> list[str]:
     if len(set(names)) != len(names):
         raise QueryError(f"query names must differ: {', '.join(names)}")
     return names
-
-
-def from_spec(spec: Mapping[str, Any]) -> Query:
-    """The inverse of :meth:`Query.spec`; a Python function cannot be brought back."""
-    kind = KINDS.get(spec.get("type", ""))
-    if kind is None:
-        raise StateError(f"the state belongs to a query of another kind: {spec.get('type')!r}")
-    values = {name: value for name, value in spec.items() if name != "type"}
-    for name in kind.functions:
-        if isinstance(values[name], list):
-            raise StateError(f"the state belongs to a query with the function {values[name][0]} for {name}, which is "
-                             "not saved with it; hand the query over: loads(blob, query)")  # fmt: skip
-    return kind(**{**values, "window": Window(**values["window"])})

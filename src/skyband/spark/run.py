@@ -10,18 +10,17 @@ from pyspark.sql.functions import col, expr
 from pyspark.sql.functions import sum as total
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from skyband import families
 from skyband.engine.columns import check_free
 from skyband.engine.reader import Intake
 from skyband.engine.writer import Layout
 from skyband.errors import QueryError
 from skyband.expressions import find_column, scoring
-from skyband.query import Query, TopK, TopKDominating, TopKGroups, TopKPairs, lowered, names_of
+from skyband.query import Query, lowered, names_of
 from skyband.spark.session import configure
 from skyband.spark.stages.job import Emit, Job, cell_names, shard_names
 from skyband.spark.stages.pack import PACKED, packer
-from skyband.spark.stages.partial import summable
 from skyband.spark.stages.rounds import PROPOSED, counting, proposing
-from skyband.spark.stages.spread import cells, groups_for
 from skyband.spark.state.operator import Operator, answer_schema, at_once, merging, unpacker
 from skyband.spark.state.shard import COUNTS, MERGED, Step
 from skyband.spark.worker import settling
@@ -155,6 +154,13 @@ def _check_use(
                          "metrics out")  # fmt: skip
 
 
+def spreads(query: Query, emit: Emit, alone: bool) -> bool:
+    """Whether several shards can work on one ranking: its windows then close at the same moment in all of them."""
+    window = query.window
+    hops = window.time and window.hopping and emit != "latest" and not query.partition_by
+    return hops and families.of(query).splits(query, alone)
+
+
 class _Inputs:
     """The columns that the first stage needs, computed by Spark; one that several queries need is computed once."""
 
@@ -188,10 +194,12 @@ class _Inputs:
             if isinstance(count, bool) or not isinstance(count, int) or count < 1:
                 raise QueryError(f"{name}={count!r} must be a whole number, at least 1")
         alone = len(queries) == 1
-        groups = [groups_for(query.family, shards) if self._spreads(query, alone) else 1 for query in queries]
+        kinds = list(map(families.of, queries))
+        groups = [kind.groups(shards) if spreads(query, self.emit, alone) else 1
+                  for kind, query in zip(kinds, queries, strict=True)]  # fmt: skip
         # A cell with the rows of two groups has the pairs between them, twice as many as there are within one.
-        work = [[1] * shards if query.partition_by else [len(cell) for cell in cells(query.family, some)]
-                for query, some in zip(queries, groups, strict=True)]  # fmt: skip
+        work = [[1] * shards if query.partition_by else [len(cell) for cell in kind.cells(some)]
+                for kind, query, some in zip(kinds, queries, groups, strict=True)]  # fmt: skip
         each = list(chain.from_iterable(work))
         names = iter(shard_names(len(each)) if len(set(each)) == 1 else cell_names(each))
         return tuple(
@@ -199,40 +207,33 @@ class _Inputs:
             for query, own, some in zip(queries, work, groups, strict=True)
         )
 
-    def _spreads(self, query: Query, alone: bool) -> bool:
-        """Whether several shards can work on the ranking: its windows close at the same moment in all of them."""
-        window = query.window
-        hops = window.time and window.hopping and self.emit != "latest" and not query.partition_by
-        if isinstance(query, TopKDominating):  # the rounds are an exact algorithm of their own
-            return hops and alone and query.algorithm == "auto" and query.policy == "exact"
-        return hops and isinstance(query, TopKPairs | TopKGroups)
-
     def _job(self, query: Query, shards: tuple[int, ...], chunks: int, groups: int, alone: bool) -> Job:
         Intake(query).fit(self.schema)  # refuses columns that are not there or of a wrong type, as the engine does
-        travelling = {*Layout(query, self.schema).columns, *query.partition_by}
-        if not isinstance(query, TopK):
-            measure, names = query.measure(), self.schema.names
-            looked_at = measure.needs(names)
-            # Sums travel with what tells their groups apart, shown or not.
-            travelling |= {find_column(name, names) for name in measure.tags[0]} if summable(query) else {*looked_at}
-            for name in looked_at:
-                self._plain(name)
+        family, names = families.of(query), self.schema.names
+        travelling = {*Layout(query, self.schema).columns, *query.partition_by, *family.travels(query, names)}
+        for name in family.looks_at(query, names):
+            self._plain(name)
+        score = family.scored(query)
+        by, parts = query.partition_by, len(shards) * chunks
+        if groups > 1:
+            by, parts = family.together(query, names), groups
         schema = pa.schema([field for field in self.schema if field.name in travelling])
         for name in schema.names:
             self._plain(name)
         kind = None if query.window.on is None else self.schema.field(query.window.on).type
         return Job(
             query=query,
+            family=family,
             schema=schema,
             kind=kind,
             latest=self.emit == "latest",
             shards=shards,
             chunks=chunks,
-            score=self._score(scoring.compile_order(query.order_by)) if isinstance(query, TopK) else None,
+            score=None if score is None else self._score(score),
             passes=self._passes(query, alone),
             time=None if kind is None else self._time(str(query.window.on), kind, query.window.time),
             tie=self._tie(query),
-            part=self._part(query.partition_by, len(shards) * chunks) if groups == 1 else self._group(query, groups),
+            part=self._part(by, parts),
             groups=groups,
         )
 
@@ -284,12 +285,6 @@ class _Inputs:
         taken = {*query.partition_by, query.window.on}
         found = [f.name for f in self.schema if pa.types.is_integer(f.type) and f.name not in taken]
         return self._plain(found[0]) if found else None
-
-    def _group(self, query: Query, groups: int) -> str | None:
-        """Rows that belong together fall into one group: those of an id. Where none do, any spread will do."""
-        if isinstance(query, TopKGroups):
-            return self._part(query.ids, groups)
-        return self._part([*query.measure().needs(self.schema.names), str(query.window.on)], groups)
 
     def _part(self, columns: Sequence[str], parts: int) -> str | None:
         if parts == 1:

@@ -8,11 +8,11 @@ import pytest
 import skyband as sb
 from skyband import datasets
 from skyband.algorithms.dominating.ahba import sample_size
-from skyband.engine import planner as plan
+from skyband.families import FAMILIES
 from skyband.kernels.dominating.ledger import SIZE
 
 N = 6_000  # large enough for AHBA to have a sample
-APPROXIMATE = sorted(name for name, algorithm in plan.algorithms("dominating").items() if not algorithm.exact)
+APPROXIMATE = sorted(name for name, algorithm in FAMILIES["dominating"].algorithms().items() if not algorithm.exact)
 
 
 def drifting(n, d, seed):

@@ -10,7 +10,7 @@ import pytest
 import skyband as sb
 from skyband.algorithms.dominating.points import dominated as count_dominated
 from skyband.algorithms.dominating.points import k_skyband
-from skyband.engine import planner as plan
+from skyband.families import FAMILIES
 from skyband.kernels.dominating.space import COUNT
 from tests.support import oracle, streams
 from tests.support.cases import ONE_OF_EACH, WINDOWS, follow
@@ -19,7 +19,7 @@ from tests.support.oracle_dominating import TopKDominating
 # Streams that lose many rows are among those that are tried.
 pytestmark = pytest.mark.filterwarnings("ignore::skyband.DataWarning")
 
-ALGORITHMS = plan.algorithms("dominating")
+ALGORITHMS = FAMILIES["dominating"].algorithms()
 EXACT = sorted(name for name, algorithm in ALGORITHMS.items() if algorithm.exact)
 DATA = ("independent", "anticorrelated", "correlated", "clustered", "duplicated", "constant")
 DIMENSIONS = {

@@ -6,6 +6,7 @@ import pytest
 
 import skyband as sb
 from skyband.engine.writer import Layout
+from skyband.families import of
 from skyband.spark.stages.job import Job, shard_names
 from skyband.spark.state.operator import MemoryPieces
 from tests.support import oracle, streams
@@ -34,7 +35,7 @@ class Whole(Stages):
         needed = {*Layout(query, schema).columns, *query.partition_by, *query.measure().needs(schema.names)}
         many, on = bool(query.partition_by), query.window.on
         self.job = Job(
-            query=query, schema=pa.schema([field for field in schema if field.name in needed]),
+            query=query, family=of(query), schema=pa.schema([field for field in schema if field.name in needed]),
             kind=None if on is None else schema.field(on).type, latest=latest,
             shards=tuple(shard_names(2 if many else 1)), chunks=3 if many else 1, score=None, passes=None, time=on,
             tie="id", part="__p" if many else None,

@@ -6,11 +6,10 @@ import pytest
 
 import skyband as sb
 from skyband.engine.writer import Layout
+from skyband.families import FAMILIES, of
 from skyband.spark.stages.job import Job, _murmur3, cell_names, shard_names
 from skyband.spark.stages.pack import PACKED, Packer
-from skyband.spark.stages.partial import summable
 from skyband.spark.stages.rounds import PROPOSED, counting, proposing
-from skyband.spark.stages.spread import cells, groups_for
 from skyband.spark.state.operator import MemoryPieces, merging, unpacker
 from skyband.spark.state.shard import MERGED
 from tests.support import oracle, streams
@@ -48,10 +47,11 @@ class Cells:
 
     def __init__(self, query, schema, groups):
         self.query, self.names = query, query.measure().needs(schema.names)
-        travelling = {*Layout(query, schema).columns, *([] if summable(query) else self.names)}
-        shards = tuple(shard_names(len(cells(query.family, groups))))
+        family = of(query)
+        travelling = {*Layout(query, schema).columns, *family.travels(query, schema.names)}
+        shards = tuple(shard_names(len(family.cells(groups))))
         self.job = Job(
-            query=query, schema=pa.schema([field for field in schema if field.name in travelling]),
+            query=query, family=family, schema=pa.schema([field for field in schema if field.name in travelling]),
             kind=schema.field("ts").type, latest=False, shards=shards, chunks=1, score=None, passes=None, time="ts",
             tie="id", part="__p", groups=groups,
         )  # fmt: skip
@@ -129,9 +129,9 @@ def test_cells_of_pairs_of_which_two_colours_lie_apart(monkeypatch):
 @pytest.mark.parametrize("tasks", [2, 3, 4, 8, 16])
 def test_cells_keep_all_tasks_busy(tasks):
     """No task has more to do than the others, but for one cell; a cell between two groups counts twice."""
-    groups = groups_for("pairs", tasks)
-    work = [len(cell) for cell in cells("pairs", groups)]
-    assert len(cells("pairs", groups - 1)) < tasks <= len(work)
+    groups = FAMILIES["pairs"].groups(tasks)
+    work = [len(cell) for cell in FAMILIES["pairs"].cells(groups)]
+    assert len(FAMILIES["pairs"].cells(groups - 1)) < tasks <= len(work)
     names, load = cell_names(work), [0] * tasks
     for name, amount in zip(names, work, strict=True):
         load[_murmur3(name) % tasks] += amount

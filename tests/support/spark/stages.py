@@ -6,6 +6,7 @@ import pyarrow as pa
 import skyband as sb
 from skyband.engine.writer import Layout
 from skyband.expressions.scoring import compile_condition, compile_order
+from skyband.families import of
 from skyband.spark.stages.job import Job, prepare, shard_names
 from skyband.spark.stages.pack import PACKED, Packer
 from skyband.spark.stages.parcel import unpacked
@@ -24,6 +25,7 @@ class Stages:
         on = query.window.on
         self.job = Job(
             query=query,
+            family=of(query),
             schema=pa.schema([field for field in schema if field.name in needed]),
             kind=None if on is None else schema.field(on).type,
             latest=latest,

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from skyband.algorithms.contract import NO_CHANGES, NO_RANKINGS
 from skyband.engine.planner import Plan, plan_for
-from skyband.engine.writer import Layout, Written, beside
-from skyband.query import Query, TopK, TopKPairs
+from skyband.engine.writer import Layout, Written
+from skyband.families import Family, register
+from skyband.query import Query
 from skyband.query.measures import Measure
-from skyband.spark.stages.partial import over_sums, summable
-from skyband.spark.stages.spread import Local, cells
+from skyband.spark.stages.spread import Local
 
 PLACES = 48  # shards of unequal work are spread evenly over each number of tasks that divides it
 
@@ -32,6 +32,7 @@ class Job:
 
     Attributes:
         query: as the user gave it.
+        family: that of the query. It travels with the job, since a worker knows of no others than skyband's own.
         schema: the user's columns that must travel: those of the partitions and of the answer.
         kind: the type of the event-time or sequence column; None where arrival order counts.
         latest: whether the ranking as it stands is wanted, instead of final windows or changes.
@@ -44,6 +45,7 @@ class Job:
     """
 
     query: Query
+    family: Family
     schema: pa.Schema
     kind: pa.DataType | None
     latest: bool
@@ -56,25 +58,29 @@ class Job:
     part: str | None
     groups: int = 1
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        register(state["family"])
+        self.__dict__.update(state)
+
     @property
     def spread(self) -> bool:
         """Whether several shards work on one ranking (see :mod:`skyband.spark.stages.spread`)."""
         return self.groups > 1
 
     def crosses(self, shard: int) -> bool:
-        """Whether a shard pairs the rows of two groups with each other, and not within a group."""
-        return self.spread and len(cells(self.query.family, self.groups)[self.shards.index(shard)]) > 1
+        """Whether a shard has the rows of several groups, and works across them rather than within one."""
+        return self.spread and len(self.family.cells(self.groups)[self.shards.index(shard)]) > 1
 
     @property
     def rounds(self) -> bool:
         """Whether the shards have to ask each other (see :mod:`skyband.spark.stages.rounds`)."""
-        return self.spread and self.query.family == "dominating"
+        return self.spread and self.family.rounds
 
     def places(self, part: int) -> list[tuple[int, int]]:
         """The shards, and in each the chunk, that rows of a piece (or of a group, if spread) go to."""
         if not self.spread:
             return [(self.shards[part // self.chunks], part % self.chunks)]
-        owners = zip(self.shards, cells(self.query.family, self.groups), strict=True)
+        owners = zip(self.shards, self.family.cells(self.groups), strict=True)
         return [(shard, 0) for shard, groups in owners if part in groups]
 
     @property
@@ -85,7 +91,7 @@ class Job:
     @cached_property
     def summed(self) -> bool:
         """Whether tasks send only the sums of each object and pane."""
-        return summable(self.query)
+        return self.family.adds_up(self.query)
 
     @property
     def fewer(self) -> bool:
@@ -111,7 +117,7 @@ class Prepared(NamedTuple):
     query: Query  # over rows that carry their position and, for objects, their score
     measure: Measure  # of the user's query
     plan: Plan
-    across: Plan  # of a shard that pairs the rows of two groups
+    across: Plan  # of a shard that works across groups
     layout: Layout
     local: Layout  # of what a shard tells: the answer itself, unless others work on the same ranking
     travelling: pa.Schema
@@ -123,28 +129,24 @@ def prepare(job: Job) -> Prepared:
     """Works it out once in a process; Spark uses its Python workers again and again."""
     query = job.query
     changes: dict[str, Any] = {} if job.kind is None else {"window": replace(query.window, on=TIME)}
-    if isinstance(query, TopK):
-        changes["order_by"] = f'"{SCORE}" {"DESC" if query.descending else "ASC"}'
     if query.row_condition is not None:
         changes["where"] = None
-    placed = query.but(**changes)
-    if job.summed:
-        placed = over_sums(placed, SCORE)
+    placed = job.family.carried(query.but(**changes), SCORE)
     own = pa.schema([(SCORE, pa.float64()), (TIME, job.kind or pa.int64()), (TIE, pa.int64())])
     layout = Layout(placed, pa.schema([*job.schema, *own]), job.schema.names)
     group = [pa.field(job.part, pa.int32())] if job.spread and job.part else []
     travelling = pa.schema([*job.schema, *group, *own.set(1, pa.field(TIME, pa.int64()))])
     local = Local(placed, travelling) if job.spread else layout
     plan = across = plan_for((placed,))
-    if job.spread and isinstance(placed, TopKPairs):
-        across = plan_for((placed.but(different=(job.part, *(placed.different or ()))),))
+    if job.part and any(map(job.crosses, job.shards)):
+        across = plan_for((job.family.across(placed, job.part),))
     return Prepared(placed, query.measure(), plan, across, layout, local, travelling, _answer_schema(job, layout))
 
 
 def _answer_schema(job: Job, layout: Layout) -> pa.Schema:
     rows = job.schema.empty_table()
     keys = rows.select(job.query.partition_by) if job.query.partition_by else None
-    rows = beside(rows, rows) if job.query.family == "pairs" else rows
+    rows = job.family.row([rows] * job.family.size)
     nothing = Written(NO_RANKINGS.end, keys, NO_RANKINGS.end, NO_RANKINGS.arrival, NO_RANKINGS.score)
     if job.latest:
         return layout.snapshot(nothing, rows).schema

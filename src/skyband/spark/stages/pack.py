@@ -20,7 +20,6 @@ from skyband.kernels.common.reading import count_nan
 from skyband.query.positions import MOST
 from skyband.spark.stages.job import COUNT, HIGHEST, LAST, PANE, SCORE, TIE, TIME, VALID, Job, prepare
 from skyband.spark.stages.parcel import packed
-from skyband.spark.stages.partial import sums
 
 PACKED = pa.schema({
     "shard": pa.int32(),
@@ -195,9 +194,16 @@ class Packer:
         return goodness if self.query.descending or self.job.summed else 0.0 - goodness
 
     def _fewer(self, rows: Batch) -> Batch:
-        if self.job.pruned:
-            return self._pruned(rows)
-        return Batch(*sums(rows.table, rows.score, rows.time, rows.tie, self.window.pane))
+        return self._pruned(rows) if self.job.pruned else self._summed(rows)
+
+    def _summed(self, rows: Batch) -> Batch:
+        """For each combination of values of the columns that travel, and pane, what its rows add up to."""
+        groups = Keys(rows.table.slice(0, 0))
+        code = groups.encode(rows.table)
+        added = self.job.family.added(code, rows.time // self.window.pane, rows.score, rows.time, rows.tie)
+        if added is None:
+            return rows
+        return Batch(groups.rows.take(pa.array(added.group)), added.amount, added.position, added.arrival)
 
     def _pruned(self, rows: Batch) -> Batch:
         """The top k of every partition and pane, and rows that tie with them in everything that ranks."""

@@ -1,13 +1,12 @@
 """One ranking spread over several shards: which rows go where, and how what the shards tell becomes one answer.
 
-Rows fall into groups by hash. A shard, here a *cell*, gets the rows of one or two groups and works on them with the
-engine as if they were the whole stream; what it finds best in a window it tells with the whole rows. All cells close
-the same windows in the same micro-batch, so that their answers can be merged without any more state.
+Rows fall into groups by hash. A shard, here a *cell*, gets the rows of one group or more (the family says of which) and
+works on them with the engine as if they were the whole stream; what it finds best in a window it tells with the whole
+rows. All cells close the same windows in the same micro-batch, so that their answers can be merged without any more
+state.
 """
 
-import math
 from collections.abc import Sequence
-from itertools import combinations_with_replacement
 
 import numpy as np
 import pyarrow as pa
@@ -15,32 +14,12 @@ import pyarrow as pa
 from skyband.algorithms.contract import NO_VALUES, Floats, Ints
 from skyband.engine.partitions import Keys
 from skyband.engine.writer import Layout, Written
+from skyband.families import Family
 from skyband.query import Query
-from skyband.query.sides import SIDES
 from skyband.spark.stages.ties import in_order
 
 # Columns of what a cell tells; the last one begins the names of those that the algorithm made.
 END, GOODNESS, VALUE = "_skyband_end", "_skyband_goodness", "_skyband_value_"
-
-
-def cells(family: str, groups: int) -> list[tuple[int, ...]]:
-    """The groups whose rows each cell gets; pairs meet in exactly one cell.
-
-    >>> cells("pairs", 2)
-    [(0,), (0, 1), (1,)]
-    """
-    if family != "pairs":
-        return [(group,) for group in range(groups)]
-    return [tuple(sorted({i, j})) for i, j in combinations_with_replacement(range(groups), 2)]
-
-
-def groups_for(family: str, shards: int) -> int:
-    """How many groups of rows give each of so many tasks a cell, or more than one.
-
-    >>> [groups_for("pairs", shards) for shards in (1, 2, 3, 4, 8, 200)]
-    [1, 2, 2, 3, 4, 20]
-    """
-    return shards if family != "pairs" else math.ceil((math.sqrt(8 * shards + 1) - 1) / 2)
 
 
 class Local(Layout):
@@ -57,14 +36,14 @@ class Local(Layout):
         return pa.table({**own, **dict(zip(rows.column_names, rows.columns, strict=True))})
 
 
-def gathered(query: Query, layout: Layout, told: Sequence[pa.Table], time: str, tie: str) -> pa.Table:
+def gathered(family: Family, query: Query, layout: Layout, told: Sequence[pa.Table], time: str, tie: str) -> pa.Table:
     """The answer: of each window the best of all that the cells told."""
     table = pa.concat_tables(told).combine_chunks()
     end, goodness = table.column(END).to_numpy(), table.column(GOODNESS).to_numpy()
     made = [name for name in table.column_names if name.startswith(VALUE)]
     values = np.stack([table.column(name).to_numpy() for name in made], axis=1) if made else NO_VALUES
     rows = table.drop_columns([END, GOODNESS, *made])
-    order = np.lexsort((*_newness(rows, query.family, time, tie), goodness, end))[::-1]
+    order = np.lexsort((*_newness(family.objects(rows), time, tie), goodness, end))[::-1]
     order = order[_best(end[order], goodness[order], query.k, query.ties == "all")]
     order = order[np.argsort(end[order], kind="stable")]
     ends, size = np.unique(end[order], return_counts=True)
@@ -82,15 +61,13 @@ def _best(end: Ints, goodness: Floats, k: int, ties: bool) -> Ints:
     return np.flatnonzero(wanted)
 
 
-def _newness(rows: pa.Table, family: str, time: str, tie: str) -> list[Ints]:
-    """Sort keys, the last one first in rank, that put newer objects or pairs above older ones."""
-    if family != "pairs":
-        return [_rank(rows, time, tie)]
-    sides = [rows.select([name for name in rows.column_names if name.startswith(side)]) for side in SIDES]
-    names = [name.removeprefix(SIDES[0]) for name in sides[0].column_names]
-    both = _rank(pa.concat_tables([side.rename_columns(names) for side in sides]), time, tie)
-    first, second = both[: rows.num_rows], both[rows.num_rows :]
-    return [np.maximum(first, second), np.minimum(first, second)]
+def _newness(objects: list[pa.Table], time: str, tie: str) -> list[Ints]:
+    """Sort keys, the last one first in rank, that put newer rows of the answer above older ones.
+
+    ``objects`` are those that the rows are made of; of several the older one counts first.
+    """
+    rank = _rank(pa.concat_tables(objects), time, tie).reshape(len(objects), -1)
+    return [*np.sort(rank, axis=0)[::-1]]
 
 
 def _rank(rows: pa.Table, time: str, tie: str) -> Ints:

@@ -147,6 +147,6 @@ def unpacker(jobs: tuple[Job, ...], several: bool) -> Callable[[Iterable[pa.Reco
         for job, tables in told.items():
             prepared = prepare(job)
             tables = [summed(tables)] if job.rounds else tables
-            yield from written(job, gathered(prepared.query, prepared.layout, tables, TIME, TIE))
+            yield from written(job, gathered(job.family, prepared.query, prepared.layout, tables, TIME, TIE))
 
     return run

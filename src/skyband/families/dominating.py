@@ -1,10 +1,10 @@
-"""Which algorithm for top-k dominating points.
+"""Top-k dominating points: objects that are better than most others in every respect.
 
 Approximate ones are taken only by name or by policy: where windows are filled by the stream itself, the fastest of them
 takes longer than the fastest exact one (``benchmarks/dominating.py``).
 """
 
-from skyband.engine.planner.rules import Choice, Rule, named
+from skyband.families.family import Choice, Family, named
 from skyband.query import Query, TopKDominating
 
 SMALL = 1_000  # points in a window whose scores are all kept as quickly as those of a few
@@ -44,4 +44,14 @@ def _exact(queries: tuple[Query, ...]) -> Choice | None:
     return "cla", "it counts for few candidates, and bounds the scores of all others", {}
 
 
-RULES: tuple[Rule, ...] = (named, _adaptive, _small, _many_dimensions, _exact)
+class Dominating(Family):
+    """Rankings of points by how many others they dominate."""
+
+    name = "dominating"
+    queries = (TopKDominating,)
+    rounds = True
+    rules = (named, _adaptive, _small, _many_dimensions, _exact)
+
+    def splits(self, query: Query, alone: bool) -> bool:
+        assert isinstance(query, TopKDominating)  # parts that ask each other are an exact algorithm of their own
+        return alone and query.algorithm == "auto" and query.policy == "exact"

@@ -1,25 +1,16 @@
 """Which algorithm answers a query, with which options, and why.
 
-The rules are an ordered tuple of small functions; the first one that has an answer decides, and its reason is what
-:func:`explain` shows.
+The rules of each family are an ordered tuple of small functions (:mod:`skyband.families`); the first one that has an
+answer decides, and its reason is what :func:`explain` shows.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any, Protocol
 
+from skyband import families
 from skyband.algorithms.contract import Algorithm
-from skyband.engine.planner import dominating, groups, objects, pairs
-from skyband.engine.planner.rules import Rule
-from skyband.errors import QueryError
 from skyband.query import Query, lowered, names_of
-
-RULES: dict[str, tuple[Rule, ...]] = {
-    "objects": objects.RULES, "pairs": pairs.RULES, "dominating": dominating.RULES, "groups": groups.RULES,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,44 +24,18 @@ class Plan:
     places: tuple[int, ...] = (0,)  # where the queries stand among those that were planned together
 
 
-@cache
-def algorithms(family: str = "objects") -> dict[str, type[Algorithm]]:
-    """Every algorithm of a family, by name; a new module in its package is found by itself."""
-    found: dict[str, type[Algorithm]] = {}
-    package = importlib.import_module(f"skyband.algorithms.{family}")
-    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-        for value in vars(importlib.import_module(module.name)).values():
-            if isinstance(value, type) and issubclass(value, Algorithm) and "name" in vars(value):
-                found[value.name] = value
-    return dict(sorted(found.items()))
-
-
 def plans(queries: Sequence[Query]) -> list[Plan]:
     """A plan for each group of queries that can share one state, in the order of their first queries."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for place, query in enumerate(queries):
-        alone = query.algorithm not in ("auto", "scase") or query.family not in ("objects", "pairs")
-        groups.setdefault((place,) if alone else query.shared(), []).append(place)
+        together = families.of(query).shares and query.algorithm in ("auto", "scase")
+        groups.setdefault(query.shared() if together else (place,), []).append(place)
     return [replace(plan_for(tuple(queries[i] for i in group)), places=tuple(group)) for group in groups.values()]
 
 
 def plan_for(queries: tuple[Query, ...]) -> Plan:
-    """The first rule that has an answer."""
-    family = queries[0].family
-    for rule in RULES[family]:
-        if (choice := rule(queries)) is not None:
-            name, reason, options = choice
-            found = algorithms(family)
-            if name not in found:
-                raise QueryError(f"algorithm={name!r} is unknown; there are {', '.join(found)}")
-            kind = queries[0].window.kind
-            if kind not in found[name].serves:
-                able = [n for n, a in found.items() if kind in a.serves]
-                raise QueryError(f"algorithm={name!r} cannot serve a window that "
-                                 f"{'hops' if kind == 'hopping' else 'moves with every arrival'}; "
-                                 f"these can: {', '.join(able)}")  # fmt: skip
-            return Plan(queries, found[name], reason, options)
-    raise AssertionError("the last rule always has an answer")
+    """What the family of the queries chooses for them."""
+    return Plan(queries, *families.of(queries[0]).choose(queries))
 
 
 class Answering(Protocol):

@@ -1,13 +1,10 @@
-"""Which algorithm for top-k objects."""
+"""Top-k objects, nearest neighbours among them: every row has a score of its own."""
 
-from skyband.engine.planner.rules import Choice, Rule, named
-from skyband.query import Query
+from collections.abc import Sequence
 
-
-def _shared(queries: tuple[Query, ...]) -> Choice | None:
-    if len(queries) == 1:
-        return None
-    return "scase", f"{len(queries)} queries share their scores: one K-skyband serves every k and window length", {}
+from skyband.expressions import scoring
+from skyband.families.family import Choice, Family, named, shared
+from skyband.query import Query, TopK
 
 
 def _hopping(queries: tuple[Query, ...]) -> Choice | None:
@@ -41,6 +38,20 @@ def _unused_error(queries: tuple[Query, ...]) -> str:
             "which pa(fewest=…, most=…) needs")  # fmt: skip
 
 
-RULES: tuple[Rule, ...] = (
-    named, _shared, _hopping, _approximate, _late, _every_arrival,
-)  # fmt: skip
+class Objects(Family):
+    """Rankings of rows by a score that Spark can compute by itself."""
+
+    name = "objects"
+    queries = (TopK,)
+    rules = (named, shared, _hopping, _approximate, _late, _every_arrival)
+    shares = True
+
+    def looks_at(self, query: Query, names: Sequence[str]) -> tuple[str, ...]:
+        return ()  # but for the score
+
+    def scored(self, query: Query) -> scoring.Score | None:
+        assert isinstance(query, TopK)
+        return scoring.compile_order(query.order_by)
+
+    def carried(self, query: Query, column: str) -> Query:
+        return query.but(order_by=f'"{column}" {"DESC" if query.descending else "ASC"}')
