@@ -54,9 +54,8 @@ class Band(NamedTuple):
     score: Annotated[Floats, column("objects", used="held", first="start")]
     position: Annotated[Ints, column("objects", used="held", first="start")]
     arrival: Annotated[Ints, column("objects", used="held", first="start", holds=ARRIVAL)]
-    shown: Annotated[
-        Bytes, column("objects", used="held", first="start")
-    ]  # whether it is in the top k as last reported
+    # Whether it is in the top k as last reported:
+    shown: Annotated[Bytes, column("objects", used="held", first="start")]
     meta: Annotated[Record, scalars(BandMeta)]
 
 
