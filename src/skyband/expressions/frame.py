@@ -1,6 +1,7 @@
 """Evaluation: the value of a tree over the rows of a batch."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -122,11 +123,7 @@ class Frame:
         return self._loaded[key]
 
     def _literal(self, node: exp.Expr) -> Value:
-        if node.is_string:
-            return pa.scalar(node.name)
-        if node.name.isdigit() and int(node.name) < 1 << 63:
-            return pa.scalar(int(node.name))
-        return pa.scalar(float(node.name))
+        return pa.scalar(node.name) if node.is_string else _number(node.name)
 
     def _boolean(self, node: exp.Expr) -> Value:
         return pa.scalar(bool(node.this))
@@ -166,6 +163,12 @@ class Frame:
         if value.type == BOOL:
             return value.cast(kind)
         return doubles(value)[0] if kind == DOUBLE else to_integer(numbers(value)[0], bound)
+
+
+@lru_cache(256)
+def _number(text: str) -> Value:
+    """A number as it is written in an expression."""
+    return pa.scalar(int(text) if text.isdigit() and int(text) < 1 << 63 else float(text))
 
 
 FORMS: dict[type[exp.Expr], Callable[[Frame, exp.Expr], Value]] = {

@@ -28,7 +28,11 @@ def is_number(value: Value) -> bool:
 
 def double(value: Value) -> Value:
     """Rounds where it must; Arrow's implicit conversions refuse integers beyond 2⁵³."""
-    return value if value.type == DOUBLE else value.cast(DOUBLE, safe=False)
+    if value.type == DOUBLE:
+        return value
+    if isinstance(value, pa.Int64Scalar) and value.is_valid:  # a literal, once for every batch however short
+        return pa.scalar(float(value.as_py()))
+    return value.cast(DOUBLE, safe=False)
 
 
 def normal(array: Value) -> Value:

@@ -77,6 +77,7 @@ class PointMeasure(Measure):
     def __init__(self, dimensions: Mapping[str, str]) -> None:
         self.dimensions = dict(dimensions)
         self._expressions = {text: _expression(text) for text in dimensions}
+        self._columns = {text: _column(text) for text in dimensions}
 
     def evaluate(self, table: pa.Table) -> Measured:
         columns = {}
@@ -94,11 +95,16 @@ class PointMeasure(Measure):
     def _dimension(self, text: str, names: Sequence[str]) -> scoring.Score:
         """The column of that name, if there is one; else the expression."""
         if text in names:
-            return scoring.compile_order(scoring.Labelled(scoring.quoted(text), f"dimensions: {text!r}"))
+            return self._columns[text]
         found = self._expressions[text]
         if isinstance(found, QueryError):
             raise found
         return found
+
+
+def _column(text: str) -> scoring.Score:
+    """The text as the name of a column."""
+    return scoring.compile_order(scoring.Labelled(scoring.quoted(text), f"dimensions: {text!r}"))
 
 
 def _expression(text: str) -> scoring.Score | QueryError:
