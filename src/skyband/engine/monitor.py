@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from skyband.engine import planner as plan
 from skyband.engine.columns import Batch, Columns, Types, as_table, given_types
 from skyband.engine.losses import Losses
-from skyband.engine.pipeline import Pipeline
+from skyband.engine.pipeline import Coming, Pipeline
+from skyband.engine.reader import Known
 from skyband.errors import DataWarning, QueryError, StateError
 from skyband.families import from_spec
 from skyband.query import Query, lowered, names_of
@@ -84,10 +85,10 @@ class Monitor:
         if self.several and self._columns.schema is None:
             for query in self.queries:
                 query.check_beside_others(table.column_names)
-        if len(self.pipelines) > 1 or columns is not self._columns:
-            table, columns = self._checked(table, columns)
+        coming, columns = self._prepared(table, columns)
         with self._all_or_nothing():
-            answer = self._together([pipeline.push(table) for pipeline in self.pipelines])
+            both = zip(self.pipelines, coming, strict=True)
+            answer = self._together([pipeline.take_in(batch) for pipeline, batch in both])
         self._columns = columns
         for warning in self._losses.found(*self._counts()):
             warnings.warn(warning, DataWarning, stacklevel=2)
@@ -194,18 +195,17 @@ class Monitor:
                 self.pipelines, self._flushed = former.pipelines, former._flushed
             raise
 
-    def _checked(self, table: pa.Table, columns: Columns) -> tuple[pa.Table, Columns]:
-        """The batch and the columns, if no query refuses them: a batch that one refuses is taken in by none."""
+    def _prepared(self, table: pa.Table, columns: Columns) -> tuple[list[Coming], Columns]:
+        """The batch for each pipeline, if none refuses it: a batch that one refuses is taken in by none."""
         try:
-            for pipeline in self.pipelines:
-                pipeline.check_batch(table)
+            known: Known = {}
+            return [pipeline.prepare(table, known) for pipeline in self.pipelines], columns
         except QueryError:
             if not columns.open:
                 raise
             table, columns = columns.untyped(table)  # what has no value yet may be refused for its type only then
-            for pipeline in self.pipelines:
-                pipeline.check_batch(table)
-        return table, columns
+            known = {}
+            return [pipeline.prepare(table, known) for pipeline in self.pipelines], columns
 
     def _counts(self) -> tuple[int, int, int]:
         """Rows seen, late and invalid."""

@@ -1,30 +1,61 @@
 """Partitions as dense numbers: each combination of values of the partition columns gets a code, from 0."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from skyband.engine.rows import RowStore
+
 Ints = NDArray[np.int64]
+
+FEW = 64  # values that are looked up one by one, so that they do not cost what has been seen before
+SHARE = 16  # of the codes: where fewer are to be ranked, only they are sorted
 
 
 class Codes:
     """Codes for the values of one column, in the order in which they first came. NULL is a value."""
 
     def __init__(self, type: pa.DataType) -> None:
-        self.values: pa.Array = pa.array([], type)
+        self._values: pa.Array = pa.array([], type)
+        self._new: list[Any] = []  # those that came one by one since
+        self._code: dict[Any, int] = {}  # of the first values; the others are added when they are next needed
+        self._plain = any(kind(type) for kind in (pa.types.is_integer, pa.types.is_boolean, pa.types.is_string,
+                                                  pa.types.is_large_string, pa.types.is_binary))  # fmt: skip
 
     def encode(self, column: pa.Array) -> Ints:
         """The code of every value; new values get the next codes."""
+        if self._plain and 0 < len(column) <= FEW:
+            return self._one_by_one(column.to_pylist())
         batch = pc.dictionary_encode(column, null_encoding="encode")
         known = pc.index_in(batch.dictionary, value_set=self.values)
         codes = known.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         new = np.flatnonzero(codes < 0)
         if new.size:
             codes[new] = np.arange(len(self.values), len(self.values) + new.size)
-            self.values = pa.concat_arrays([self.values, batch.dictionary.take(pa.array(new))])
+            self._values = pa.concat_arrays([self.values, batch.dictionary.take(pa.array(new))])
         coded: Ints = codes[batch.indices.to_numpy(zero_copy_only=False)]
         return coded
+
+    @property
+    def values(self) -> pa.Array:
+        """The values, in the order of their codes."""
+        if self._new:
+            self._values = pa.concat_arrays([self._values, pa.array(self._new, self._values.type)])
+            self._new = []
+        return self._values
+
+    def _one_by_one(self, values: list[Any]) -> Ints:
+        code = self._code
+        if len(code) < len(self._values):
+            code |= zip(self._values.slice(len(code)).to_pylist(), range(len(code), len(self._values)), strict=True)
+        for value in values:
+            if value not in code:
+                code[value] = len(code)
+                self._new.append(value)
+        return np.array([code[value] for value in values])
 
 
 class Keys:
@@ -35,23 +66,23 @@ class Keys:
         types = [field.type for field in rows.schema]
         self._columns = [Codes(type) for type in types]
         self._pairs = [Codes(pa.int64()) for _ in types[1:]]
-        self.rows = rows.slice(0, 0)
+        self._rows = RowStore(rows.slice(0, 0), np.empty(0, np.int64))
         self._rank: Ints | None = None
         self.encode(rows)
 
     def encode(self, table: pa.Table) -> Ints:
         """The code of each row; combinations not seen before get the next codes."""
-        table = table.select(self.rows.column_names)
+        table = table.select(self._rows.names)
         code = self._columns[0].encode(_whole(table.column(0)))
         for codes, pairs, column in zip(self._columns[1:], self._pairs, table.columns[1:], strict=True):
             # Two codes below 2**31 make one number, which is a value like any other.
             code = pairs.encode(pa.array(code << 32 | codes.encode(_whole(column))))
-        known = self.rows.num_rows
+        known = len(self)
         if code.size and (new := int(code.max()) + 1 - known) > 0:
             first = np.full(new, -1)
             fresh = np.flatnonzero(code >= known)[::-1]
             first[code[fresh] - known] = fresh
-            self.rows = pa.concat_tables([self.rows, table.take(pa.array(first))]).combine_chunks()
+            self._rows.keep(np.arange(known, known + new), table.take(pa.array(first)), known)
             self._rank = None
         return code
 
@@ -62,20 +93,38 @@ class Keys:
         return Keys(self.rows.take(pa.array(codes))), code
 
     def __len__(self) -> int:
-        return int(self.rows.num_rows)
+        return self._rows.size
 
-    def rank(self) -> Ints:
-        """Where each code stands when the partitions are sorted by their values, NULL last."""
+    @property
+    def rows(self) -> pa.Table:
+        """All combinations, in the order of their codes."""
+        return self._rows.table
+
+    def take(self, codes: Ints) -> pa.Table:
+        """The combinations that have these codes."""
+        return self._rows.take(codes, self._rows.empty, len(self))
+
+    def rank(self, codes: Ints) -> Ints:
+        """Numbers in the order in which the combinations of these codes are sorted by their values, NULL last."""
+        if self._rank is None and codes.size * SHARE < len(self):
+            some, place = np.unique(codes, return_inverse=True)
+            return _sorted(self.take(some))[place]
         if self._rank is None:
-            order = pc.sort_indices(self.rows, sort_keys=[(name, "ascending") for name in self.rows.column_names])
-            self._rank = np.empty(len(self), np.int64)
-            self._rank[order.to_numpy()] = np.arange(len(self))
-        return self._rank
+            self._rank = _sorted(self.rows)
+        return self._rank[codes]
 
     @property
     def nbytes(self) -> int:
         """Bytes in the tables behind the codes."""
-        return int(self.rows.nbytes + sum(codes.values.nbytes for codes in self._columns + self._pairs))
+        return self._rows.nbytes + sum(int(codes.values.nbytes) for codes in self._columns + self._pairs)
+
+
+def _sorted(rows: pa.Table) -> Ints:
+    """Where each row stands when they are sorted, NULL last."""
+    order = pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in rows.column_names])
+    rank = np.empty(rows.num_rows, np.int64)
+    rank[order.to_numpy()] = np.arange(rows.num_rows)
+    return rank
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -12,13 +12,15 @@ from skyband.algorithms.contract import Algorithm, Emission, Ints, Rankings
 from skyband.engine.columns import retyped
 from skyband.engine.partitions import Keys
 from skyband.engine.planner import Plan
-from skyband.engine.reader import Intake, Ready
+from skyband.engine.reader import Intake, Known, Prepared, Ready
 from skyband.engine.rows import RowStore
 from skyband.engine.writer import Layout, Written
 from skyband.errors import QueryError
 from skyband.query import Query
 from skyband.query.windows import spell, whole
 from skyband.storage.tables import table_from_arrays, table_from_bytes, table_to_arrays, table_to_bytes
+
+MANY = 1024  # codes: fewer are kept, in use or not
 
 
 class Kept(NamedTuple):
@@ -28,6 +30,14 @@ class Kept(NamedTuple):
     partitions: Keys | None
     tags: tuple[Keys, ...]
     held: pa.Table | None
+
+
+class Coming(NamedTuple):
+    """A batch that can be taken in."""
+
+    schema: pa.Schema | None  # of the stream from now on, if it is another one
+    kept: Kept | None  # in its types
+    prepared: Prepared
 
 
 class Pipeline:
@@ -41,32 +51,36 @@ class Pipeline:
         self.intake = intake(plan.queries[0])
         self.store: RowStore | None = None
         self.layouts: tuple[Layout, ...] = ()
+        self._looked = {"partitions": 0, "tags": 0}  # rows that had come when it was last seen which codes are in use
+        self._nothing: dict[int, pa.Table] = {}  # the answer to each query where nothing happened, once it is known
         self._arriving: tuple[pa.Table, int] | None = None  # the batch at work, and its first number
 
-    def check_batch(self, table: pa.Table) -> None:
-        """Raises what :meth:`push` would raise, and changes nothing."""
-        if self._knows(table.schema):
-            self.intake.evaluate(table)
-            return
-        trial = Pipeline(self.plan, type(self.intake))
-        trial._begin(table.schema)
-        trial.intake.evaluate(table)
-        if self.store is not None:
-            self._retyped(table.schema)
-
-    def push(self, table: pa.Table) -> list[pa.Table]:
-        """What the batch brought about, a table for each query.
+    def prepare(self, table: pa.Table, known: Known) -> Coming:
+        """Evaluates a batch, which may be refused, and changes nothing but ``known``.
 
         Its columns are those of the first batch. Where their types are others, they are wider ones
         (:class:`skyband.engine.columns.Columns`), which the rows that are kept take on too.
         """
-        if self.store is None:
-            self._begin(table.schema)
-        elif not self._knows(table.schema):
-            kept = self._retyped(table.schema)
-            self._begin(table.schema)
-            self._keep(kept)
-        return self._advance(self.intake.read(table))
+        if self._knows(table.schema):
+            return Coming(None, None, self.intake.prepare(table, known))
+        trial = Pipeline(self.plan, type(self.intake))
+        trial._begin(table.schema)
+        kept = None if self.store is None else self._retyped(table.schema)
+        if kept is not None:
+            trial._keep(kept)
+        return Coming(table.schema, kept, trial.intake.prepare(table, known))
+
+    def take_in(self, coming: Coming) -> list[pa.Table]:
+        """What a batch that has been prepared brings about, a table for each query."""
+        if coming.schema is not None:
+            self._begin(coming.schema)
+        if coming.kept is not None:
+            self._keep(coming.kept)
+        return self._advance(self.intake.take(coming.prepared))
+
+    def push(self, table: pa.Table) -> list[pa.Table]:
+        """What a batch brings about, a table for each query, where no other pipeline takes it in."""
+        return self.take_in(self.prepare(table, {}))
 
     def flush(self) -> list[pa.Table]:
         """What the end of the stream brings about."""
@@ -75,7 +89,7 @@ class Pipeline:
             tables.append(self._advance(ready))
         events = self.algorithm.finish()
         if self.store is not None:
-            tables.append(self._written(events, self.store.table.slice(0, 0), self.intake.accepted))
+            tables.append(self._written(events, self.store.empty, self.intake.accepted))
         return [pa.concat_tables(parts) for parts in zip(*tables, strict=True)] if tables else []
 
     def top(self, query: Query, k: int | None, last: int | None) -> pa.Table | None:
@@ -89,7 +103,7 @@ class Pipeline:
             return None
         event = self.algorithm.result(query, wanted, last)
         written = self._sorted(event, np.zeros_like(event.end))
-        rows = self._columns(written.arrival, written.other, self.store.table.slice(0, 0), self.intake.accepted)
+        rows = self._columns(written.arrival, written.other, self.store.empty, self.intake.accepted)
         return self.layouts[self.queries.index(query)].snapshot(written, rows)
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -136,13 +150,13 @@ class Pipeline:
 
     def _advance(self, ready: Ready) -> list[pa.Table]:
         assert self.store is not None
-        columns = ready.table.select(self.store.table.column_names)
+        columns = ready.table.select(self.store.names)
         self._arriving = columns, ready.rows.first_arrival
         events = self.algorithm.update(ready.rows, ready.frontier)
         self._arriving = None
         tables = self._written(events, columns, ready.rows.first_arrival)
         self.store.keep(self.algorithm.held(ready.rows.first_arrival), columns, ready.rows.first_arrival)
-        if self.store.arrival.size > 2 * self.algorithm.candidates + 16:
+        if self.store.size > 2 * self.algorithm.candidates + 16:
             self.store.drop_all_but(self.algorithm.held())
         self._forget_partitions()
         self._forget_tags()
@@ -151,6 +165,7 @@ class Pipeline:
     def _begin(self, schema: pa.Schema) -> None:
         """The first batch tells which columns there are, and so what is written and what must be kept."""
         empty = self.intake.fit(schema)
+        self._nothing = {}
         self.layouts = self._lay_out(empty.schema)
         needed = {name for layout in self.layouts for name in layout.columns}
         if self.family.looks_back:
@@ -186,7 +201,7 @@ class Pipeline:
 
     def _look_up(self, arrival: Ints) -> pa.Table:
         assert self.store is not None
-        columns, first = self._arriving or (self.store.table.slice(0, 0), self.intake.accepted)
+        columns, first = self._arriving or (self.store.empty, self.intake.accepted)
         return self.store.take(arrival, columns, first)
 
     def _lay_out(self, schema: pa.Schema) -> tuple[Layout, ...]:
@@ -195,7 +210,10 @@ class Pipeline:
     def _written(self, events: Sequence[Emission], columns: pa.Table, first: int) -> list[pa.Table]:
         assert self.store is not None
         tables = []
-        for layout, event in zip(self.layouts, events, strict=True):
+        for place, (layout, event) in enumerate(zip(self.layouts, events, strict=True)):
+            if not event.arrival.size and place in self._nothing:
+                tables.append(self._nothing[place])
+                continue
             if isinstance(event, Rankings):
                 written = self._sorted(event, event.end if layout.query.window.time else event.trigger)
                 rows = self._columns(written.arrival, written.other, columns, first)
@@ -203,6 +221,8 @@ class Pipeline:
             else:
                 rows = self._columns(event.arrival, event.other, columns, first)
                 tables.append(layout.changes(event, rows, self._keys(event.partition)))
+            if not event.arrival.size:
+                self._nothing[place] = tables[-1]
         return tables
 
     def _columns(self, arrival: Ints, other: Ints, batch: pa.Table, first: int) -> pa.Table:
@@ -212,7 +232,7 @@ class Pipeline:
         return self.family.row([self.store.take(objects, batch, first) for objects in numbers])
 
     def _keys(self, partition: Ints) -> pa.Table | None:
-        return None if self.intake.partitions is None else self.intake.partitions.rows.take(pa.array(partition))
+        return None if self.intake.partitions is None else self.intake.partitions.take(partition)
 
     def _sorted(self, event: Rankings, by: Ints) -> Written:
         """Blocks in the order in which they are written: ``by``, then the values of the partition columns."""
@@ -220,7 +240,7 @@ class Pipeline:
         arrival, score, other, values = event.arrival, event.score, event.other, event.values
         order = np.arange(by.size)
         if self.intake.partitions is not None:
-            order = np.lexsort((self.intake.partitions.rank()[event.partition], by))
+            order = np.lexsort((self.intake.partitions.rank(event.partition), by))
         if (np.diff(order) != 1).any():
             start = np.repeat(event.offset[order] - np.append(0, np.cumsum(size[order])[:-1]), size[order])
             rows = np.arange(arrival.size) + start
@@ -233,7 +253,7 @@ class Pipeline:
     def _forget_partitions(self) -> None:
         """Drops the codes of partitions that have nothing left, once they are the most."""
         partitions = self.intake.partitions
-        if partitions is None or not self.intake.window.time or len(partitions) < 1024:
+        if partitions is None or not self.intake.window.time or not self._may_look("partitions", len(partitions)):
             return
         alive = self.algorithm.partitions()
         if len(partitions) > 2 * alive.size:
@@ -242,11 +262,19 @@ class Pipeline:
     def _forget_tags(self) -> None:
         """Drops the codes of tags that nothing held has, once they are the most."""
         tags = self.intake.tags
-        if sum(map(len, tags)) < 1024:
+        if not self._may_look("tags", sum(map(len, tags))):
             return
         alive = self.algorithm.tags()
         if alive and sum(map(len, tags)) > 2 * sum(some.size for some in alive):
             self.algorithm.retag(self.intake.retag(alive))
+
+    def _may_look(self, what: str, codes: int) -> bool:
+        """Whether there are many codes, and rows enough have come to pay for a look at all that are in use."""
+        accepted = self.intake.accepted
+        if codes < MANY or accepted - self._looked[what] < codes // 8:
+            return False
+        self._looked[what] = accepted
+        return True
 
     def _check_last(self, query: Query, last: int) -> None:
         window = query.window

@@ -1,7 +1,8 @@
 """From a user's batch to what an algorithm sees: conditions, scores, positions, late and invalid rows, partitions."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,22 @@ from skyband.query import Query
 from skyband.query.measures import Measured
 from skyband.query.positions import FOREVER, check_position, positions
 
+T = TypeVar("T")
+
 _OWN = "skyband: "  # begins the names of the columns that are added to rows that wait; no user's column does
+
+
+class Prepared(NamedTuple):
+    """A batch of which all that can be refused has been evaluated."""
+
+    table: pa.Table  # the rows that pass, or all of a sequence
+    size: int  # of the batch
+    measured: Measured
+    position: Ints
+    passes: NDArray[np.bool_] | None  # of a sequence: which rows do
+
+
+Known = dict[object, Any]  # what was evaluated for one pipeline, for the others that take in the same batch
 
 
 class Ready(NamedTuple):
@@ -39,8 +55,9 @@ class Intake:
         self.query = query
         self.window = query.window
         self.measure = query.measure()
-        condition = query.row_condition
-        self.where = None if condition is None else scoring.compile_condition(condition)
+        self._condition = query.row_condition
+        self._measured = query.measured()
+        self.where = None if self._condition is None else scoring.compile_condition(self._condition)
         self.seen = self.late = self.invalid = 0
         self.newest = -FOREVER  # event time
         self.accepted = 0  # the next arrival number
@@ -51,10 +68,10 @@ class Intake:
         self.highest: Ints = self.counts - 1  # by key; sequence columns only
         self.held: pa.Table | None = None  # rows that wait for their predecessors, with their position and score
 
-    def read(self, table: pa.Table) -> Ready:
-        """Counts, drops and numbers the rows of a batch; wants :meth:`fit` first."""
-        table, size, measured, position, passes = self.evaluate(table)
-        self.seen += size  # from here on nothing can fail
+    def take(self, prepared: Prepared) -> Ready:
+        """Counts, drops and numbers the rows of a batch, which cannot fail any more."""
+        table, size, measured, position, passes = prepared
+        self.seen += size
         table, measured, position = self._valid(table, measured, position, passes)
         if self.window.time:
             return self._in_time(table, measured, position)
@@ -62,19 +79,22 @@ class Intake:
             return self._in_sequence(table, measured.score, position)
         return self._in_arrival_order(table, measured)
 
-    def evaluate(self, table: pa.Table) -> tuple[pa.Table, int, Measured, Ints, NDArray[np.bool_] | None]:
-        """All that can fail about a batch: its columns, the condition, measures and positions. Changes nothing."""
-        size = table.num_rows
-        passes = None if self.where is None else self.where.evaluate(table)
-        if passes is not None and not self._sequence:
-            table, passes = table if passes.all() else table.filter(pa.array(passes)), None
+    def prepare(self, table: pa.Table, known: Known) -> Prepared:
+        """All that can fail about a batch: the condition, measures and positions; wants :meth:`fit` first.
+
+        Changes nothing but ``known``: a condition or a measure that is there already is not evaluated again.
+        """
+        size, sequence = table.num_rows, self._sequence
+        passes = None
+        if self.where is not None:
+            table, passes = _once(known, (self._condition, sequence), partial(self._passing, table))
         if passes is None:
-            measured = self.measure.evaluate(table)
+            measured = _once(known, (self._condition, self._measured), partial(self.measure.evaluate, table))
         else:  # a sequence, which takes the values when they are due
             measured = Measured(self.measure.score_where(passes, table), np.empty((size, 0)))
         self.measure.check(table, measured, self._before)
         position = NOTHING if self.window.on is None else positions(table, self.window.on, self.window.time)
-        return table, size, measured, position, passes
+        return Prepared(table, size, measured, position, passes)
 
     def finish(self) -> Ready | None:
         """The rows that were still waiting for their predecessors, if any."""
@@ -128,6 +148,14 @@ class Intake:
         coded = self.measure.tagged(empty)
         self.tags = tuple(_keys(part, part.column_names, ", ".join(part.column_names)) for part in coded)
         return empty
+
+    def _passing(self, table: pa.Table) -> tuple[pa.Table, NDArray[np.bool_] | None]:
+        """The rows for which the condition is true; of a sequence all rows, and for which of them it is."""
+        assert self.where is not None
+        passes = self.where.evaluate(table)
+        if self._sequence:
+            return table, passes
+        return table if passes.all() else table.filter(pa.array(passes)), None
 
     def _before(self) -> list[pa.Table]:
         """Of the valid rows that have come before, the combinations of their tags, and those rows that wait."""
@@ -260,6 +288,14 @@ class Intake:
             table, measured, position[order], partition[order] if self.partitions is not None else NOTHING
         )
         return Ready(rows, table, 0)
+
+
+def _once(known: Known, key: object, evaluate: Callable[[], T]) -> T:
+    """What is known under a key, evaluated if it is not."""
+    if key not in known:
+        known[key] = evaluate()
+    found: T = known[key]
+    return found
 
 
 def _where(

@@ -142,6 +142,13 @@ class Query(ABC):
             *(getattr(self, f) for f in self.functions),
         )
 
+    def measured(self) -> tuple[object, ...]:
+        """Equal for queries whose measures of a row are the same."""
+        spec = self.spec()
+        for name in ("k", "window", "ties", "name", "select", "algorithm", "error", "partition_by"):
+            del spec[name]
+        return json.dumps(spec, sort_keys=True), *(getattr(self, f) for f in self.functions)
+
     def but(self, **changes: Any) -> "Query":
         """The same query with some fields changed."""
         return replace(self, **changes)
