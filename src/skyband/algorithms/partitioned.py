@@ -72,6 +72,7 @@ class PerKey(Algorithm, Generic[S]):
         self.waiting: dict[int, Rows] = {}
         self.newest = -FOREVER  # event time, over all partitions: hopping windows are the same for all of them
         self.touched: list[int] = []  # the partitions that the last batch had rows of
+        self._panes = -FOREVER  # of event time, the panes up to here are closed in all partitions
         self._counts: dict[int, int] = {}  # objects held, by partition, as last counted,
         self._total = 0  # and of all
         self._uncounted: set[int] = set()  # partitions where they may have changed since
@@ -119,7 +120,10 @@ class PerKey(Algorithm, Generic[S]):
         touched = dict(_by_key(rows)) if rows.score.size else {}
         self.newest = max(self.newest, int(rows.position.max(initial=-FOREVER)))
         self.touched = sorted(touched)
-        partitions = sorted(self.states.keys() | touched.keys()) if hopping and self.window.time else self.touched
+        partitions = self.touched
+        if hopping and self.window.time and (closed := frontier // self.window.pane) > self._panes:
+            # Windows may close, and rows that wait may ripen, where the batch has no rows too.
+            partitions, self._panes = sorted(self.states.keys() | touched.keys()), closed
         self._uncounted.update(partitions)
         for partition in partitions:
             state = self.states.get(partition)
@@ -189,6 +193,7 @@ class PerKey(Algorithm, Generic[S]):
         self.states = dict(zip(arrays["partitions"].tolist(), states, strict=True))
         rows = blocks.restored(Waiting, arrays, "waiting.")
         self.waiting = {p: block.rows(p) for p, block in zip(arrays["waiting"].tolist(), rows, strict=True)}
+        self._panes = -FOREVER
         self.recount()
 
     def recount(self) -> None:
@@ -267,6 +272,7 @@ class ByHand(PerKey[S]):
                 score, position, partitions, arrival = (part[f"waiting.{field}"] for field in Rows._fields[:4])
                 values, tags = (part[f"waiting.{field}"].reshape(score.size, -1) for field in ("values", "tags"))
                 self.waiting[code] = Rows(score, position, partitions, arrival, 0, 0, values, tags)
+        self._panes = -FOREVER
         self.recount()
 
     @property

@@ -1,6 +1,6 @@
 """SMA: the skyband monitoring algorithm."""
 
-from skyband.algorithms.contract import FOREVER, Emission, Floats, Ints, Rankings, Rows
+from skyband.algorithms.contract import Emission, Floats, Ints, Rankings, Rows
 from skyband.algorithms.objects.arrival import batch_of
 from skyband.algorithms.objects.tma import TMA
 from skyband.algorithms.partitioned import best
@@ -57,12 +57,10 @@ class SMA(TMA):
         rows = self.objects(state)
         if waiting.score.size:
             rows = rows.join(waiting)
-        newest = int(rows.position.max(initial=int(state.clock[0].now)))
         if window.time:
-            if state.hops[0].frontier < FOREVER:  # other partitions may be ahead of this one
-                newest = max(newest, int(state.hops[0].frontier) + (window.late or 0))
-            end = window.first_end(newest)
+            end = window.first_end(self.newest)
         else:
+            newest = int(rows.position.max(initial=int(state.clock[0].now)))
             end = -(-(newest + 1) // window.slide) * window.slide
         return end, *best(rows.take(rows.position >= end - (last or window.extent)), k, self.ties)
 
