@@ -1,7 +1,7 @@
 """The base of the algorithms that keep one state for each partition by itself."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -282,6 +282,14 @@ class ByHand(PerKey[S]):
     def check(self) -> None:
         for state in self.states.values():
             self.verify(state)
+
+
+def by_arrival(parts: Iterable[tuple[int, Rows]]) -> Rows:
+    """The objects of partitions, given by their partition, in the order of their arrival."""
+    nothing = np.empty(0), NOTHING, NOTHING, NOTHING
+    spelled = [nothing, *((part.score, part.position, np.full(part.score.size, p), part.arrival) for p, part in parts)]
+    score, position, partition, arrival = (np.concatenate(column) for column in zip(*spelled, strict=True))
+    return Rows(score, position, partition, arrival).take(np.argsort(arrival))
 
 
 def _by_key(rows: Rows) -> Iterator[tuple[int, Rows]]:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from skyband.algorithms.contract import Changes, Emission, Floats, Ints, Rows
-from skyband.algorithms.partitioned import PerKey, best
+from skyband.algorithms.partitioned import PerKey, best, by_arrival
 from skyband.errors import QueryError
 from skyband.kernels.objects import bands
 from skyband.kernels.objects.arrivals import Banded, Batch, process
@@ -26,6 +26,7 @@ class EveryArrival(PerKey[S]):
     """An algorithm whose state has the ``band`` of the query and a ``clock``."""
 
     serves = frozenset({"arrival"})
+    takes_over = frozenset({"arrival"})
 
     def __init__(self, *queries: Query, **options: float) -> None:
         super().__init__(*queries, **options)
@@ -44,6 +45,9 @@ class EveryArrival(PerKey[S]):
 
     def arrivals(self, state: S) -> Ints:
         return self.objects(state).arrival
+
+    def held_rows(self) -> Rows:
+        return by_arrival((partition, self.objects(state)) for partition, state in self.states.items())
 
     def verify(self, state: S) -> None:
         band: Band = state.band  # type: ignore[attr-defined]

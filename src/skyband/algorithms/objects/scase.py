@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from skyband.algorithms.contract import NOTHING, Changes, Emission, Floats, Ints, Rankings, Rows
 from skyband.algorithms.objects.arrival import changes_of
-from skyband.algorithms.partitioned import PerKey, best
+from skyband.algorithms.partitioned import PerKey, best, by_arrival
 from skyband.errors import QueryError
 from skyband.kernels.common.output import no_output
 from skyband.kernels.common.rows import Objects
@@ -80,6 +80,7 @@ class SCase(PerKey[State]):
 
     name = "scase"
     serves = frozenset({"hopping", "arrival"})
+    takes_over = frozenset({"arrival"})
     several = True
     state_type = State
 
@@ -178,6 +179,9 @@ class SCase(PerKey[State]):
 
     def arrivals(self, state: State) -> Ints:
         return state.live().arrival
+
+    def held_rows(self) -> Rows:
+        return by_arrival((partition, state.live()) for partition, state in self.states.items())
 
     def count(self, state: State) -> int:
         return int(np.count_nonzero(state.skyband.position[: state.held] >= state.skyband.meta["floor"]))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyband.kernels.common.jit import outer
+from skyband.kernels.common.rows import Lists
 from skyband.storage.blocks import Floats, Ints
 
 
@@ -63,4 +64,15 @@ def minimal(score: Floats, mark: Ints, k: int, ties: bool) -> NDArray[np.bool_]:
         while count >= k:
             count -= alive[frontier]
             frontier += 1
+    return keep
+
+
+@outer
+def minimal_lists(lists: Lists, asked: Asked, first: Ints) -> NDArray[np.bool_]:
+    """:func:`minimal` for the lists of all partitions, each with its own present window."""
+    keep = np.zeros(lists.score.size, np.bool_)
+    for partition in range(first.size):
+        lo, hi = lists.offset[partition], lists.offset[partition + 1]
+        mark = window_marks(lists.position[lo:hi], asked, first[partition])
+        keep[lo:hi] = minimal(lists.score[lo:hi], mark, asked.k, asked.ties)
     return keep
