@@ -117,6 +117,21 @@ class Changes(NamedTuple):
         """Some of the changes, by index or mask."""
         return Changes._make(column[which] if len(column) else column for column in self)
 
+    @classmethod
+    def between(cls, before: Rankings, after: Rankings) -> "Changes":
+        """What leads from one ranking to another, as of the newest arrivals: a partition's departures come first."""
+        left, entered = ~np.isin(before.arrival, after.arrival), ~np.isin(after.arrival, before.arrival)
+        parts = [cls._rows_of(before, -1, left), cls._rows_of(after, 1, entered)]
+        changes = cls._make(np.concatenate(column) for column in zip(*parts, strict=True))
+        return changes.take(np.argsort(changes.partition, kind="stable"))
+
+    @classmethod
+    def _rows_of(cls, event: Rankings, op: int, which: NDArray[np.bool_]) -> "Changes":
+        size = np.diff(event.offset)
+        at, partition = np.repeat(event.end - 1, size)[which], np.repeat(event.partition, size)[which]
+        arrival = event.arrival[which]
+        return cls(arrival, at, partition, np.full(arrival.size, op, np.int8), arrival, event.score[which])
+
 
 Emission = Rankings | Changes
 
@@ -135,6 +150,7 @@ class Algorithm(ABC):
     exact: ClassVar[bool] = True
     several: ClassVar[bool] = False  # serves several k and windows of one scoring function at once
     any_last: ClassVar[bool] = True  # hopping: snapshots of windows that are not a whole number of slides shorter
+    takes_over: ClassVar[frozenset[str]] = frozenset()  # of "hopping" and "arrival": see :meth:`take_over`
     options: ClassVar[dict[str, float]] = {}  # the options it takes, with their defaults
 
     def __init__(self, *queries: Query, **options: float) -> None:
@@ -207,6 +223,23 @@ class Algorithm(ABC):
     def rekey(self, code: Ints) -> None:
         """Partitions are numbered anew: what was ``partition`` is now ``code[key]``."""
 
+    def held_rows(self) -> Rows:
+        """The objects that can still be in an answer as rows, in the order of their arrival numbers.
+
+        Asked of algorithms that take over from each other, and of those below, which hold no objects but these.
+        """
+        raise AssertionError("an algorithm whose objects others go on with must be able to tell them")
+
+    def take_over(self, other: "Algorithm") -> None:
+        """Before the first batch: goes on where ``other`` has stopped, which did the same for a query that asked more.
+
+        That is: ``other`` is the same algorithm, for a larger k or a longer window. It is for the kinds of windows in
+        ``takes_over`` only, and never where answers are approximate: what is held is then all that a query with a
+        lower k or a shorter window can come to ask for.
+        """
+        rows = other.held_rows()
+        self.update(rows, int(rows.position.max(initial=-FOREVER)))
+
     def tags(self) -> tuple[Ints, ...]:
         """The codes still in use in each column of ``Rows.tags``, ascending; none where codes are kept for ever."""
         return ()
@@ -237,3 +270,35 @@ class Algorithm(ABC):
     def nbytes(self) -> int:
         """Bytes in the arrays of the state."""
         return sum(array.nbytes for _, array in self.arrays())
+
+
+class FromPanes(Algorithm):
+    """The part of the contract for rows that come pruned: an algorithm for hopping windows that needs no others.
+
+    An object of a window's top k is in the top k of its pane, the slice between two neighbouring window bounds. So
+    tasks that read a stream side by side each send on the best rows of every partition and pane, and one algorithm
+    brings together what they send. It has not seen the other rows: it must be told up to where all have come.
+    """
+
+    @abstractmethod
+    def fold(self, rows: Rows, frontier: Ints) -> tuple[Emission, ...]:
+        """:meth:`update` with what pruning has left of a batch, in any order.
+
+        Args:
+            rows: of each partition and pane at least the k best of the batch (with ``ties="all"`` also those that
+                equal the k-th), none of them in a pane that was closed before. Their arrival numbers say which of two
+                objects with one score and position ranks first.
+            frontier: every row before it has come; windows that end there or before are closed. Time windows: one
+                entry. Count windows: one for each partition, those without rows too; a batch may bring new partitions.
+        """
+
+    @abstractmethod
+    def renumber(self, arrival: Ints) -> None:
+        """Objects are numbered anew: what was ``n`` is now ``arrival[n]``. What ranks first by its number still does.
+
+        Rows in any order have no numbers that tell the newer one until those that they tie with are known.
+        """
+
+    @abstractmethod
+    def compact(self) -> Ints:
+        """Numbers the objects held 0, 1, …, so that they take few bytes when saved; returns their former numbers."""

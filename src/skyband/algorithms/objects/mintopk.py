@@ -6,12 +6,13 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.algorithms.contract import FOREVER, NOTHING, Algorithm, Emission, Ints, Rankings, Rows
+from skyband.algorithms.contract import FOREVER, NOTHING, Algorithm, Emission, Floats, FromPanes, Ints, Rankings, Rows
 from skyband.kernels.common import panes
 from skyband.kernels.common.output import roomy_output
 from skyband.kernels.common.rows import Closings, Lists
+from skyband.kernels.common.sorting import tied
 from skyband.kernels.objects import supertopk
-from skyband.kernels.objects.minimal import Asked, minimal, window_marks
+from skyband.kernels.objects.minimal import Asked, minimal_lists
 from skyband.order import ranking
 from skyband.query import Query
 from skyband.storage import blocks
@@ -38,7 +39,23 @@ class State(NamedTuple):
     stand: Stand
 
 
-class MinTopk(Algorithm):
+@block(version=1)
+class Saved(NamedTuple):
+    """:class:`State` as it is saved: score and position by arrival number, in the order of the rows kept beside it.
+
+    They are mostly among their columns, and what is equal is written once (:mod:`skyband.storage.encoding`).
+    """
+
+    size: Annotated[Ints, column("partitions")]  # objects in each list
+    listed: Annotated[Ints, column("lists", holds=ARRIVAL)]
+    open_partition: Annotated[Ints, column("open", holds=PARTITION)]
+    open_arrival: Annotated[Ints, column("open", holds=ARRIVAL)]
+    score: Annotated[Floats, column("objects")]
+    position: Annotated[Ints, column("objects")]
+    stand: Stand
+
+
+class MinTopk(FromPanes):
     """MinTopk of Yang et al., *An Optimal Strategy for Monitoring Top-k Queries in Streaming Windows* (EDBT 2011).
 
     One *super-top-k list*, best first, holds the objects that are in the predicted top k of the present or of any
@@ -61,6 +78,7 @@ class MinTopk(Algorithm):
     name = "mintopk"
     serves = frozenset({"hopping"})
     any_last = False
+    takes_over = frozenset({"hopping"})
 
     def __init__(self, *queries: Query, **options: float) -> None:
         super().__init__(*queries, **options)
@@ -72,16 +90,14 @@ class MinTopk(Algorithm):
                                   lists=blocks.empty(Lists)._replace(offset=np.zeros(1, np.int64)))  # fmt: skip
         self._touched: Ints = NOTHING  # the partitions of the rows of the last batch
 
-    def update(self, rows: Rows, frontier: int | Ints) -> tuple[Emission, ...]:
-        self.make_room(int(rows.partition.max()) + 1 if rows.partition.size else min(rows.score.size, 1))
-        self._touched = rows.partition if rows.partition.size else np.arange(min(rows.score.size, 1))
-        closings, stand = self._closings(rows, frontier)
-        ripe, still_open = self._ripe(self._pruned(rows), closings)
-        lists, out = self.state.lists, roomy_output(self._most(ripe, closings, int(stand.newest.max(initial=-FOREVER))))
-        if ripe.score.size or self._moves(closings):
-            lists, out = supertopk.slide_lists(lists, ripe, self._asked, closings, out)
-        self.state = State(lists, still_open, stand)
-        return (Rankings.of(out),)
+    def update(self, rows: Rows, frontier: int) -> tuple[Emission, ...]:
+        self._make_room(rows, 0)
+        return self._advance(rows, *(self._until(rows, frontier) if self.window.time else self._crossed(rows)))
+
+    def fold(self, rows: Rows, frontier: Ints) -> tuple[Emission, ...]:
+        time = self.window.time
+        self._make_room(rows, 0 if time else frontier.size)
+        return self._advance(rows, *(self._until(rows, int(frontier[0])) if time else self._reached(rows, frontier)))
 
     def finish(self) -> tuple[Emission, ...]:
         return self.update(Rows(np.empty(0)), FOREVER if self.window.time else 0)
@@ -120,11 +136,26 @@ class MinTopk(Algorithm):
     def candidates(self) -> int:
         return self.state.lists.arrival.size + self.state.open.arrival.size
 
+    def held_rows(self) -> Rows:
+        rows = self._everything()
+        partition, score, position, arrival = _select(rows, _by_number(rows.arrival))
+        return Rows(score, position, partition, arrival)
+
+    def take_over(self, other: Algorithm) -> None:
+        assert isinstance(other, MinTopk)
+        self.state = blocks.copied(other.state)
+        lists, still_open, stand = self.state
+        keep = minimal_lists(lists, self._asked, self._present())
+        offset = np.append(0, np.cumsum(keep))[lists.offset]
+        lists = blocks.taken(lists, "objects", keep)._replace(offset=offset)
+        self.state = State(lists, self._top_of_panes(still_open), stand)
+
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        return blocks.saved(State, [self.state])
+        return blocks.saved(Saved, [_to_save(self.state)])
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        (self.state,) = blocks.restored(State, arrays)
+        (saved,) = blocks.restored(Saved, arrays)
+        self.state = _from_saved(saved)
         self._touched = NOTHING
 
     @property
@@ -155,36 +186,60 @@ class MinTopk(Algorithm):
         self._touched = touched[touched >= 0]
 
     def renumber(self, arrival: Ints) -> None:
-        """Objects are numbered anew, in the same order: what was ``n`` is now ``arrival[n]``."""
         self.state = blocks.renumbered(self.state, ARRIVAL, arrival)
 
-    def make_room(self, partitions: int) -> None:
-        """Empty lists for partitions that are new, so that there are ``partitions`` of them."""
-        lists, still_open, stand = self.state
-        new = partitions - self._partitions
-        if new > 0:
-            lists = lists._replace(offset=np.append(lists.offset, np.full(new, lists.offset[-1])))
-            stand = stand if self.window.time else blocks.resized(stand, "partitions", partitions)
-            self.state = State(lists, still_open, stand)
+    def compact(self) -> Ints:
+        # In the lists those that tie lie newest first: if the last object has the first number, all numbers are steps.
+        lists, still_open, _ = self.state
+        last = still_open.arrival
+        if tied(still_open.partition, still_open.score, still_open.position).any():
+            last = np.sort(last)
+        former = np.append(lists.arrival[::-1], last)
+        new = np.zeros(former.max(initial=-1) + 1, np.int64)
+        new[former] = np.arange(former.size)
+        self.renumber(new)
+        return former
 
     def check(self) -> None:
         blocks.check(self.state)
-        lists, asked, closed = self.state.lists, self._asked, self.state.stand.closed
+        lists = self.state.lists
         assert lists.offset[0] == 0
         assert lists.offset[-1] == lists.score.size
         for partition in range(self._partitions):
             part = slice(lists.offset[partition], lists.offset[partition + 1])
             score, position, arrival = lists.score[part], lists.position[part], lists.arrival[part]
             assert (ranking(score, position, arrival) == np.arange(score.size)).all(), "a list is not in order"
-            past = int(closed[partition % closed.size])
-            present = past // asked.slide + 1 if self.window.time else -(-past // asked.slide)
-            marks = window_marks(position, asked, present)
-            assert minimal(score, marks, asked.k, self._ties).all(), "a list is not minimal"
+        assert minimal_lists(lists, self._asked, self._present()).all(), "a list is not minimal"
         assert np.unique(self.held()).size == self.held().size, "an object is held twice"
 
     @property
     def _partitions(self) -> int:
         return self.state.lists.offset.size - 1
+
+    def _present(self) -> Ints:
+        """The present window of each partition: its end, in slides."""
+        closed, slide = self.state.stand.closed, self.window.slide
+        present: Ints = closed // slide + 1 if self.window.time else -(-closed // slide)
+        return np.broadcast_to(present, self._partitions).copy()
+
+    def _make_room(self, rows: Rows, partitions: int) -> None:
+        """Empty lists for partitions that are new: those of the rows, and so many at least."""
+        lists, still_open, stand = self.state
+        of_rows = int(rows.partition.max()) + 1 if rows.partition.size else min(rows.score.size, 1)
+        new = max(partitions, of_rows) - self._partitions
+        if new > 0:
+            lists = lists._replace(offset=np.append(lists.offset, np.full(new, lists.offset[-1])))
+            stand = stand if self.window.time else blocks.resized(stand, "partitions", self._partitions + new)
+            self.state = State(lists, still_open, stand)
+
+    def _advance(self, rows: Rows, closings: Closings, stand: Stand) -> tuple[Emission, ...]:
+        self._touched = rows.partition if rows.partition.size else np.arange(min(rows.score.size, 1))
+        ripe, still_open = self._ripe(self._pruned(rows), closings)
+        lists, out = self.state.lists, roomy_output(self._most(ripe, closings, int(stand.newest.max(initial=-FOREVER))))
+        if ripe.score.size or self._moves(closings):
+            lists, out = supertopk.slide_lists(lists, ripe, self._asked, closings, out)
+        self.state = State(lists, still_open, stand)
+        return (Rankings.of(out),)
 
     def _pruned(self, rows: Rows) -> panes.Columns:
         """The top k of every partition and pane of the batch."""
@@ -198,16 +253,17 @@ class MinTopk(Algorithm):
         kept = panes.survivors(rows, self._partitions, self.window.pane, self.query.k, self._ties)
         return _select(rows, kept)
 
-    def _closings(self, rows: Rows, frontier: int | Ints) -> tuple[Closings, Stand]:
-        """Which windows are due, and where every partition stands afterwards."""
+    def _until(self, rows: Rows, frontier: int) -> tuple[Closings, Stand]:
+        """Which windows over event time are due, and where they stand afterwards."""
         stand = self.state.stand
-        if self.window.time:
-            newest = np.maximum(stand.newest, rows.position.max(initial=-FOREVER))
-            due = np.maximum(stand.closed, frontier)
-            return Closings(stand.closed, due, NOTHING, NOTHING, NOTHING), Stand(due, newest)
+        newest = np.maximum(stand.newest, rows.position.max(initial=-FOREVER))
+        due = np.maximum(stand.closed, frontier)
+        return Closings(stand.closed, due, NOTHING, NOTHING, NOTHING), Stand(due, newest)
+
+    def _crossed(self, rows: Rows) -> tuple[Closings, Stand]:
+        """The same for windows of count whose rows come in order: those that the newest rows end."""
+        stand = self.state.stand
         newest = stand.newest.copy()
-        if isinstance(frontier, np.ndarray):
-            return self._closings_by_position(rows, frontier, newest)
         if rows.score.size and not rows.position.size and not rows.partition.size:
             partition, end, arrival = self._crossings(rows, newest)
         else:
@@ -216,8 +272,9 @@ class MinTopk(Algorithm):
         offset = np.concatenate([[0], np.cumsum(np.bincount(partition, minlength=self._partitions))])
         return Closings(stand.closed, newest + 1, offset, end[order], arrival[order]), Stand(newest + 1, newest)
 
-    def _closings_by_position(self, rows: Rows, frontier: Ints, newest: Ints) -> tuple[Closings, Stand]:
-        """Rows of a sequence in any order, pruned already: windows close as far as all their positions have come."""
+    def _reached(self, rows: Rows, frontier: Ints) -> tuple[Closings, Stand]:
+        """The same for windows of count whose rows come in any order: those that the frontiers have reached."""
+        newest = self.state.stand.newest.copy()
         if rows.score.size:
             full = rows.spelled_out()
             np.maximum.at(newest, full.partition, full.position)
@@ -278,11 +335,42 @@ class MinTopk(Algorithm):
         return min(rows, 1 << 24)
 
     def _everything(self) -> panes.Columns:
+        """The objects of the lists, partition by partition, and then the open rows."""
         lists, still_open = self.state.lists, self.state.open
         listed = np.repeat(np.arange(self._partitions), np.diff(lists.offset))
         both = zip((listed, lists.score, lists.position, lists.arrival), still_open, strict=True)
-        columns = panes.Columns._make(np.concatenate(pair) for pair in both)
-        return _select(columns, np.argsort(columns.partition, kind="stable"))
+        return panes.Columns._make(np.concatenate(pair) for pair in both)
+
+
+def _to_save(state: State) -> Saved:
+    lists, still_open, stand = state
+    order = _by_number(np.append(lists.arrival, still_open.arrival))
+    score, position = np.append(lists.score, still_open.score), np.append(lists.position, still_open.position)
+    return Saved(np.diff(lists.offset), lists.arrival, still_open.partition, still_open.arrival, score[order],
+                 position[order], stand)  # fmt: skip
+
+
+def _from_saved(saved: Saved) -> State:
+    arrival, listed = np.append(saved.listed, saved.open_arrival), saved.listed.size
+    place = arrival if _dense(arrival) else np.argsort(np.argsort(arrival))
+    score, position = saved.score[place], saved.position[place]
+    lists = Lists(np.append(0, np.cumsum(saved.size)), score[:listed], position[:listed], saved.listed)
+    still_open = panes.Columns(saved.open_partition, score[listed:], position[listed:], saved.open_arrival)
+    return State(lists, still_open, saved.stand)
+
+
+def _dense(arrival: Ints) -> bool:
+    """Whether numbers, of which each is there once, are 0, 1, … in some order."""
+    return bool(arrival.max(initial=-1) < arrival.size)
+
+
+def _by_number(arrival: Ints) -> Ints:
+    """An order by arrival number."""
+    if not _dense(arrival):
+        return np.argsort(arrival)
+    order = np.empty(arrival.size, np.int64)
+    order[arrival] = np.arange(arrival.size)
+    return order
 
 
 def _places(offset: Ints, partitions: Ints) -> Ints:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skyband.algorithms.contract import FOREVER, Ints
+from skyband.algorithms.contract import FOREVER, Changes, Ints
 from skyband.engine.pipeline import Pipeline
 from skyband.engine.reader import Intake, Ready
 from skyband.engine.writer import Layout
@@ -14,7 +14,6 @@ from skyband.spark.stages.job import TIE, TIME, Job, prepare
 from skyband.spark.stages.pack import integers
 from skyband.spark.stages.ties import in_order
 from skyband.spark.state.piece import Arrays, Arrived, Chunk, latest
-from skyband.spark.state.takeover import between, objects_of
 from skyband.storage import codec as state
 
 
@@ -57,15 +56,19 @@ class Spelled(Pipeline):
     def _lay_out(self, schema: pa.Schema) -> tuple[Layout, ...]:
         return (self._layout,)
 
-    def inherit(self, other: "Spelled") -> pa.Table:
-        """Goes on where another query has stopped that wanted more; the changes from its answer to this one's."""
-        self.algorithm.update(objects_of(other.algorithm), other.intake.newest)
+    def inherit(self, other: "Spelled") -> None:
+        """Goes on where another query has stopped that asked more."""
+        self.algorithm.take_over(other.algorithm)
         meta, arrays = other.save()
         own = {f"algorithm.{name}": array for name, array in self.algorithm.arrays()}
         self.restore(meta, {name: array for name, array in arrays.items() if not name.startswith("algorithm.")} | own)
+
+    def changes_since(self, other: "Spelled") -> pa.Table:
+        """The changes from the answer of the query that was inherited to this one's."""
         before, after = (each.algorithm.result(each.queries[0], each.queries[0].k) for each in (other, self))
         assert self.store is not None
-        (table,) = self._written([between(before, after)], self.store.table.slice(0, 0), self.intake.accepted)
+        nothing = self.store.table.slice(0, 0)
+        (table,) = self._written([Changes.between(before, after)], nothing, self.intake.accepted)
         return table
 
     def latest(self, touched: Ints, k: int) -> pa.Table:
@@ -125,12 +128,14 @@ class Packed(Chunk):
 
     def restore(self, meta: dict[str, Any], arrays: Arrays, former: Job) -> None:
         self.former = former
-        if former is self.job or self.window.hopping:
+        if former is self.job:
             self.pipeline.restore(meta, arrays)
-        else:
-            other = Spelled(former, across=False)
-            other.restore(meta, arrays)
-            self.inherited = [self.pipeline.inherit(other)]
+            return
+        other = Spelled(former, across=False)
+        other.restore(meta, arrays)
+        self.pipeline.inherit(other)
+        if not self.window.hopping:
+            self.inherited = [self.pipeline.changes_since(other)]
 
     def _alive(self) -> pa.Table:
         """The partitions that hold something."""

@@ -1,18 +1,8 @@
-"""A checkpoint goes on with a lower k or a shorter window: the state of a query that wanted more holds what it needs.
-
-MinTopk's lists serve as they are. An algorithm for windows that move with every arrival is given the objects that the
-other one held: they are at least its k-skyband, and whatever is not in it can never be in the answer.
-"""
+"""A checkpoint goes on with a lower k or a shorter window: the state of a query that asked more holds what it needs."""
 
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from skyband.algorithms.contract import Algorithm, Changes, Rankings, Rows
-from skyband.algorithms.objects.arrival import EveryArrival
-from skyband.algorithms.objects.scase import SCase
 from skyband.errors import StateError
 from skyband.spark.stages.job import Job, prepare
 
@@ -38,37 +28,10 @@ def former(saved: dict[str, Any], job: Job) -> Job:
     return replace(job, query=job.query.but(k=old["k"], window=window))
 
 
-def objects_of(algorithm: Algorithm) -> Rows:
-    """All objects that an algorithm for windows that move with every arrival holds, in the order of their arrival."""
-    rows = Rows(np.empty(0)).spelled_out()
-    assert isinstance(algorithm, EveryArrival | SCase)
-    for partition, state in algorithm.states.items():
-        held = algorithm.objects(state) if isinstance(algorithm, EveryArrival) else state.live()
-        rows = rows.join(held._replace(partition=np.full(held.score.size, partition)))
-    return rows.take(np.argsort(rows.arrival))
-
-
-def between(before: Rankings, after: Rankings) -> Changes:
-    """What leads from one ranking to the other, as of the newest arrival of each partition."""
-    parts = [_changes(before, -1, ~np.isin(before.arrival, after.arrival)),
-             _changes(after, 1, ~np.isin(after.arrival, before.arrival))]  # fmt: skip
-    changes = Changes._make(np.concatenate(column) for column in zip(*parts, strict=True))
-    return changes.take(np.argsort(changes.partition, kind="stable"))
-
-
-def _changes(event: Rankings, op: int, which: NDArray[np.bool_]) -> Changes:
-    size = np.diff(event.offset)
-    at, partition = np.repeat(event.end - 1, size)[which], np.repeat(event.partition, size)[which]
-    arrival = event.arrival[which]
-    return Changes(arrival, at, partition, np.full(arrival.size, op, np.int8), arrival, event.score[which])
-
-
 def _serves(job: Job) -> bool:
     """Whether the state of a job tells all that a lower k or a shorter window asks for."""
     algorithm = prepare(job).plan.algorithm
-    if job.query.window.hopping:
-        return algorithm.name == "mintopk"
-    return job.query.family == "objects" and algorithm.exact
+    return algorithm.exact and job.query.window.kind in algorithm.takes_over
 
 
 def _fits(name: str, old: Any, new: Any, job: Job) -> bool:
