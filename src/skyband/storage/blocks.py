@@ -28,6 +28,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_o
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband import __version__
 from skyband.errors import StateError
 
 Array = NDArray[Any]
@@ -66,11 +67,16 @@ class Scalars(NamedTuple):
     dtype: np.dtype[Any]
 
 
+Reader = Callable[[dict[str, Array]], dict[str, Array]]
+"""Turns the arrays that a block was saved as in one version into those of the next one."""
+
+
 class Declaration(NamedTuple):
     """What a block is made of, each by the name of its field."""
 
     name: str
     version: int
+    older: dict[int, "Reader"]
     columns: dict[str, tuple[np.dtype[Any], Column]]
     scalars: dict[str, Scalars]
     blocks: dict[str, type[Any]]
@@ -109,11 +115,18 @@ def record_type(names: type[Any]) -> np.dtype[Any]:
     return scalars(names).dtype
 
 
-def block(version: int) -> Callable[[type[B]], type[B]]:
-    """Declares a NamedTuple to be a block. Its version goes up with every change of what is saved."""
+def block(version: int, older: Mapping[int, Reader] | None = None) -> Callable[[type[B]], type[B]]:
+    """Declares a NamedTuple to be a block.
+
+    Args:
+        version: goes up with every change of what is saved.
+        older: how states saved in older versions are read: for each of them, what turns the arrays of that version
+            into those of the next one. Versions from which no chain of readers leads to the present one are refused.
+    """
 
     def declare(kind: type[B]) -> type[B]:
-        kind.block_version = version  # type: ignore[attr-defined]
+        kind.block_version, kind.block_older = version, dict(older or {})  # type: ignore[attr-defined]
+        declaration(kind)  # so that what cannot be saved is told where it is declared
         return kind
 
     return declare
@@ -141,7 +154,10 @@ def _declaration(kind: Any) -> Declaration:
     groups: dict[str, list[str]] = {}
     for name, (_, said) in columns.items():
         groups.setdefault(said.group, []).append(name)
-    return Declaration(kind.__name__, kind.block_version, columns, records, blocks, groups)
+    if taken := sorted(groups.keys() & set(kind._fields)):
+        raise TypeError(f"{kind.__name__}: a row group and a field are both called {taken[0]!r}, and so would be what "
+                        "is saved of them; call one of them otherwise")  # fmt: skip
+    return Declaration(kind.__name__, kind.block_version, kind.block_older, columns, records, blocks, groups)
 
 
 def empty(kind: type[B], /, wide: Mapping[str, int] | None = None, **values: Any) -> B:
@@ -272,22 +288,14 @@ def check(value: Any) -> None:
         check(getattr(value, name))
 
 
-def versions(kind: type[Any]) -> dict[str, int]:
-    """The versions of a block and of those within it, by name."""
-    declared = declaration(kind)
-    found = {declared.name: declared.version}
-    for inner in declared.blocks.values():
-        found |= versions(inner)
-    return found
-
-
 def saved(kind: type[Any], values: Sequence[Any], prefix: str = "") -> Iterator[tuple[str, Array]]:
     """Blocks of one kind as named one-dimensional arrays: each column, the rows in use of all blocks one after another.
 
     However many blocks there are, the number of arrays is the same. Of wide columns, which are as wide in every block,
-    the width is among them.
+    the width is among them. The first array is empty: its name holds the name and the version of the block.
     """
     declared = declaration(kind)
+    yield f"{prefix}@{declared.name}.{declared.version}", np.empty(0, np.int8)
     for group in declared.groups:
         values = [straight(value, group) for value in values]
     for group, names in declared.groups.items():
@@ -311,8 +319,12 @@ def saved(kind: type[Any], values: Sequence[Any], prefix: str = "") -> Iterator[
 
 
 def restored(kind: type[B], arrays: Mapping[str, Array], prefix: str = "") -> list[B]:
-    """The inverse of :func:`saved`: the blocks, with no room beside what is in use."""
+    """The inverse of :func:`saved`: the blocks, with no room beside what is in use.
+
+    Raises :class:`StateError` where they were saved in a version that cannot be read.
+    """
     declared, fields = declaration(kind), dict[str, list[Any]]()
+    arrays = _in_this_version(declared, arrays, prefix)
     for group, names in declared.groups.items():
         counts = arrays[prefix + group]
         for name in names:
@@ -334,6 +346,30 @@ def restored(kind: type[B], arrays: Mapping[str, Array], prefix: str = "") -> li
         fields[name] = restored(inner, arrays, f"{prefix}{name}.")
     names = kind._fields  # type: ignore[attr-defined]
     return [kind(*values) for values in zip(*(fields[name] for name in names), strict=True)]
+
+
+def _in_this_version(declared: Declaration, arrays: Mapping[str, Array], prefix: str) -> Mapping[str, Array]:
+    """The saved arrays as this version of a block would have saved them."""
+    marks = [name.removeprefix(f"{prefix}@") for name in arrays if name.startswith(f"{prefix}@")]
+    name, _, number = marks[0].rpartition(".") if marks else ("", "", "0")
+    if name != declared.name:
+        raise StateError(f"the saved state has {name or 'nothing'} where {declared.name} was expected: another version "
+                         "of skyband saved it; replay the stream to build it anew")  # fmt: skip
+    version = int(number)
+    if version == declared.version:
+        return arrays
+    steps = range(version, declared.version)
+    if not steps or any(step not in declared.older for step in steps):
+        oldest = declared.version
+        while oldest - 1 in declared.older:
+            oldest -= 1
+        read = f"version {oldest}" if oldest == declared.version else f"versions {oldest} to {declared.version}"
+        raise StateError(f"the saved state holds {name} in version {version}, and this skyband ({__version__}) reads "
+                         f"{read} of it: replay the stream to build it anew")  # fmt: skip
+    part = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+    for step in steps:
+        part = declared.older[step](part)
+    return {prefix + key: array for key, array in part.items()}
 
 
 @cache

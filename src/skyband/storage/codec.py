@@ -2,8 +2,9 @@
 
 Layout: magic (8 bytes) | version (u32) | length of the header (u32) | CRC-32 of all that follows (u32) | header
 (JSON) | the arrays, one after the other. The header says for each array its name, dtype and length and how it is
-written (:mod:`skyband.storage.encoding`), and holds ``meta``, a small JSON object. Reading never executes anything, and
-a changed byte anywhere is refused.
+written (:mod:`skyband.storage.encoding`), and holds ``meta``, a small JSON object, and the version of skyband. Blocks
+have an array each whose name says which block it is and in which version (:func:`skyband.storage.blocks.saved`).
+Reading never executes anything, and a changed byte anywhere is refused.
 """
 
 import hashlib
@@ -15,11 +16,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from skyband import __version__
 from skyband.errors import StateError
 from skyband.storage.encoding import decode, encode
 
 MAGIC = b"skyband\0"
-VERSION = 4
+VERSION = 5
 _HEAD = struct.Struct("<8sIII")
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -28,7 +30,7 @@ Arrays = Mapping[str, NDArray[Any]]
 def pack(meta: Mapping[str, Any], arrays: Arrays) -> bytes:
     """One blob of ``meta`` (JSON values) and one-dimensional arrays."""
     written = list(encode(arrays))
-    header = json.dumps({"meta": meta, "arrays": [note for note, _ in written]}).encode()
+    header = json.dumps({"skyband": __version__, "meta": meta, "arrays": [note for note, _ in written]}).encode()
     parts = [header, *(data for _, data in written)]
     checksum = 0
     for part in parts:
@@ -44,8 +46,8 @@ def unpack(blob: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         raise StateError("not a saved skyband state: the bytes do not begin with its mark")
     _, version, length, checksum = _HEAD.unpack_from(blob)
     if version != VERSION:
-        raise StateError(f"saved by another version of the state format ({version}; this one reads {VERSION}): "
-                         "replay the stream to build it anew")  # fmt: skip
+        raise StateError(f"saved by {_writer(blob, length)} in version {version} of the state format, and this skyband "
+                         f"({__version__}) reads version {VERSION}: replay the stream to build it anew")  # fmt: skip
     body = memoryview(blob)[_HEAD.size :]
     if zlib.crc32(body) != checksum:
         raise StateError("the saved state is damaged: its bytes do not match their checksum")
@@ -54,6 +56,14 @@ def unpack(blob: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     except ValueError:  # the length of the header is the one field outside the checksum
         raise StateError("the saved state is damaged: its header cannot be read") from None
     return header["meta"], decode(header["arrays"], body[length:])
+
+
+def _writer(blob: bytes | bytearray | memoryview, length: int) -> str:
+    """Which skyband saved bytes of another version, as far as they tell."""
+    try:
+        return f"skyband {json.loads(bytes(blob[_HEAD.size : _HEAD.size + length]))['skyband']}"
+    except (ValueError, KeyError, TypeError):
+        return "another skyband"
 
 
 def fingerprint(spec: Mapping[str, Any]) -> str:
