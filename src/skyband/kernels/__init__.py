@@ -1,0 +1,1 @@
+"""Compiled loops over blocks and arrays: the only room that imports numba."""

@@ -134,6 +134,7 @@ class Window:
 
     @property
     def hopping(self) -> bool:
+        """Whether windows come every so often (``every`` is given), rather than moving with every arrival."""
         return self.every is not None
 
     @property

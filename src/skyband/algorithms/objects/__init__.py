@@ -1,0 +1,1 @@
+"""Algorithms for top-k objects, one file each, named as in their paper."""
