@@ -33,8 +33,8 @@ def test_no_block_changes_in_silence():
     now, before = golden.listing(), golden.listed()
     names = golden.changed(now, before)
     assert not names, (
-        f"what is saved of {', '.join(names)} has changed, and the version has not: raise it in @block(…), say there how "
-        f"states of the older one are read, if they can be; then {WRITE}"
+        f"what is saved of {', '.join(names)} has changed, and the version has not: raise it in @block(…), say there "
+        f"how states of the older one are read, if they can be; then {WRITE}"
     )
     assert now == before, f"blocks are new, gone or in a new version; {WRITE}"
 

@@ -4,4 +4,5 @@ import sys
 
 from tests.support.golden import rewrite
 
-rewrite(anew="--anew" in sys.argv[1:])
+if __name__ == "__main__":
+    rewrite(anew="--anew" in sys.argv[1:])
