@@ -7,7 +7,7 @@ or with ``skyband.spark.run`` on Spark. What a name needs (Numba, Arrow, Spark) 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from skyband.errors import DataWarning, QueryError, SkybandError, StateError
+from skyband.errors import DataWarning, QueryError, SettingsWarning, SkybandError, StateError
 
 if TYPE_CHECKING:
     from skyband.engine.monitor import Monitor, Stats
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from skyband.query import Nearest, TopK, TopKDominating, TopKGroups, TopKPairs
     from skyband.query.windows import Window, last
 
-__all__ = ["DataWarning", "Monitor", "Nearest", "QueryError", "SkybandError", "StateError", "Stats", "TopK",
-           "TopKDominating", "TopKGroups", "TopKPairs", "Window", "explain", "last"]  # fmt: skip
+__all__ = ["DataWarning", "Monitor", "Nearest", "QueryError", "SettingsWarning", "SkybandError", "StateError", "Stats",
+           "TopK", "TopKDominating", "TopKGroups", "TopKPairs", "Window", "explain", "last"]  # fmt: skip
 __version__ = "0.1.0"
 
 _HOMES = {

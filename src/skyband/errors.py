@@ -1,4 +1,4 @@
-"""The errors and the warning a user can meet; they say what was wrong, what is allowed and what to do."""
+"""The errors and the warnings a user can meet; they say what was wrong, what is allowed and what to do."""
 
 
 class SkybandError(Exception):
@@ -15,3 +15,7 @@ class StateError(SkybandError, ValueError):
 
 class DataWarning(UserWarning):
     """Many rows are left out of a stream, late or invalid: most likely not what was meant."""
+
+
+class SettingsWarning(UserWarning):
+    """A Spark session in which skyband works, but not as fast or as safely as it could."""

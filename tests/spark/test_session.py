@@ -160,7 +160,92 @@ def test_a_session_of_the_users_own() -> None:
     assert "spark.python.worker.reuse=true" in reuse
     assert "'local[2,4]'" in retries
     assert "PYSPARK_PYTHON" in interpreter and "/nowhere/python" in interpreter
-    assert reuse in done.stderr  # logged, too
+    assert reuse in done.stderr  # a warning, too
+
+
+def test_run_changes_no_setting() -> None:
+    """It says once what it would like, and refuses a stream that could not run."""
+    done = python(
+        """
+        import warnings
+        import pyarrow as pa
+        import skyband as sb
+        from pyspark.sql import SparkSession
+        from skyband.spark import configure, java, run
+        from skyband.spark.testing import stream
+
+        java.ensure()
+        spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", False).getOrCreate()
+        table = pa.table({"ts": [1, 2, 3], "x": [0.5, 0.7, 0.6]})
+        static, streaming = spark.createDataFrame(table), stream(spark, [table])
+        query = sb.TopK(k=1, order_by="x DESC", window=sb.last("3 seconds", every="3 seconds"))
+        context = spark.sparkContext
+        before = spark.conf.getAll, context.getConf().getAll(), context.pythonExec
+        assert "spark.sql.shuffle.partitions" not in before[0]
+        setting = type(spark.conf).set
+
+        def blocked(*_):  # as in Spark's declarative pipelines
+            raise AssertionError("run sets nothing")
+
+        type(spark.conf).set = blocked
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for emit in ("final", "latest", "final"):
+                run(static, query, emit)
+            try:
+                run(streaming, query)
+            except sb.QueryError as error:
+                refused = str(error)
+        assert (spark.conf.getAll, context.getConf().getAll(), context.pythonExec) == before
+        [warned] = [str(one.message) for one in caught if one.category is sb.SettingsWarning]
+        assert [one.filename for one in caught if one.category is sb.SettingsWarning] == ["<string>"]
+        assert "RocksDB" in refused and "sb.spark.configure(spark)" in refused
+        for text in ("changes no setting", "sb.spark.configure(spark)", "spark.sql.shuffle.partitions=2: ",
+                     "maxRecordsPerBatch=100000: ", "'local[2,4]'"):
+            assert text in warned, (text, warned)
+        type(spark.conf).set = setting
+        warnings.simplefilter("error")
+        assert len(configure(spark)) == 1
+        before = spark.conf.getAll
+        assert run(streaming, query).isStreaming
+        assert spark.conf.getAll == before
+        assert before["spark.sql.shuffle.partitions"] == "2"
+        spark.stop()
+        """
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_builder_of_a_session_is_configured() -> None:
+    done = python(
+        """
+        import warnings
+        import pyarrow as pa
+        import skyband as sb
+        from pyspark.sql import SparkSession
+        from skyband.spark import configure, java, run
+        from skyband.spark.testing import stream
+
+        warnings.simplefilter("error", sb.SettingsWarning)
+        java.ensure()
+        builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", False)
+        builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", 5000)
+        spark = configure(builder).getOrCreate()
+        assert spark.sparkContext.master == "local[2,4]"
+        assert spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") == "5000"
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+        assert "+UseParallelGC" in spark.conf.get("spark.driver.extraJavaOptions")
+        query = sb.TopK(k=1, order_by="x DESC", window=sb.last("3 seconds", every="3 seconds"))
+        assert run(stream(spark, [pa.table({"ts": [1, 2, 3], "x": [0.5, 0.7, 0.6]})]), query).isStreaming
+        spark.stop()
+        """
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_is_no_session_is_not_configured() -> None:
+    with pytest.raises(sb.QueryError, match="SparkSession or the builder of one, not dict"):
+        module.configure({})
 
 
 def test_a_plain_session_where_no_environment_is_activated() -> None:
@@ -197,13 +282,13 @@ def test_a_session_of_spark_connect(tmp_path: Path) -> None:
         f"""
         import skyband as sb
         from pyspark.sql import SparkSession
-        from skyband.spark import java, run
+        from skyband.spark import configure, java, run
 
         java.ensure()
         here = "{tmp_path}"
         builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", False)
         builder = builder.config("spark.connect.grpc.binding.address", "127.0.0.1")
-        spark = builder.config("spark.sql.shuffle.partitions", 2).getOrCreate()
+        spark = configure(builder.config("spark.sql.shuffle.partitions", 2)).getOrCreate()
         query = sb.TopK(k=2, order_by="price * volume DESC", partition_by=("symbol",), select=("id",),
                         window=sb.last("10 seconds", every="5 seconds"))
         static = spark.read.parquet(f"{{here}}/in")

@@ -17,7 +17,7 @@ from skyband.engine.writer import Layout
 from skyband.errors import QueryError
 from skyband.expressions import find_column, scoring
 from skyband.query import Query, lowered, names_of
-from skyband.spark.session import configure
+from skyband.spark.session import check, own_interpreter
 from skyband.spark.stages.job import Emit, Job, cell_names, shard_names
 from skyband.spark.stages.pack import PACKED, packer
 from skyband.spark.stages.rounds import PROPOSED, counting, proposing
@@ -29,6 +29,7 @@ METRICS = "skyband"
 CHUNKS = 16
 
 
+@own_interpreter()
 def run(
     df: DataFrame,
     query: Query | Sequence[Query],
@@ -81,7 +82,7 @@ def run(
         _check(each, emit)
     if not isinstance(df, DataFrame):
         raise QueryError(f"run takes a Spark DataFrame, not {type(df).__name__}; skyband.Monitor takes tables")
-    configure(df.sparkSession)
+    check(df.sparkSession, df.isStreaming)
     inputs = _Inputs(df, emit, arrival)
     if several:
         for each in queries:
