@@ -1,16 +1,20 @@
 """Compiled kernels on disk, and what is said while they are compiled."""
 
+import inspect
 import os
 import pty
 import subprocess
 import sys
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+import numba
 import pytest
+from numba.core.caching import IndexDataCacheFile
 
-from skyband.kernels.common.jit import NOTICE, TakingTurns
+from skyband.kernels.common.jit import NOTICE, TakingTurns, outer
 from skyband.kernels.common.order import better
 
 
@@ -29,6 +33,48 @@ def test_many_may_keep_kernels_at_once(tmp_path: Path) -> None:
 def test_kernels_are_kept_so() -> None:
     if hasattr(better, "_cache"):  # not with NUMBA_DISABLE_JIT
         assert isinstance(better._cache._cache_file, TakingTurns)
+
+
+def last_of(values):
+    return values[-1]
+
+
+needs_jit = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="nothing is compiled")
+
+
+@needs_jit
+def test_private_parts_of_the_cache_of_numba() -> None:
+    """``Dispatcher._cache``, ``Cache._cache_file``, and of that ``save(key, data)`` and ``_cache_path``."""
+    plain = numba.njit(cache=True)(last_of)
+    assert type(plain._cache._cache_file) is IndexDataCacheFile
+    assert list(inspect.signature(IndexDataCacheFile.save).parameters) == ["self", "key", "data"]
+    assert Path(plain._cache._cache_file._cache_path).name == "__pycache__"
+    ours = outer(last_of)
+    assert type(ours._cache._cache_file) is TakingTurns
+    assert vars(ours._cache._cache_file) == vars(plain._cache._cache_file)
+
+
+@needs_jit
+@pytest.mark.parametrize(
+    ("option", "value", "mark"),
+    [("no_cfunc_wrapper", True, "@cfunc."), ("no_cpython_wrapper", True, "@_ZN7cpython"), ("_nrt", False, "@NRT_")],
+)
+def test_private_options_of_numba(option: str, value: bool, mark: str) -> None:
+    """Each leaves out of the code what it is there to leave out."""
+    code = []
+    for options in ({}, {option: value}):
+        kernel = numba.njit(**options)(last_of)
+        kernel.compile((numba.float64[::1],))
+        [text] = kernel.inspect_llvm().values()
+        code.append(text)
+    assert mark in code[0] and mark not in code[1]
+
+
+def test_the_version_of_numba_is_bounded() -> None:
+    """The next one may have other private parts: the tests above have to pass with it first."""
+    project = tomllib.loads(Path(__file__).parents[1].joinpath("pyproject.toml").read_text())["project"]
+    [wanted] = [line for line in project["dependencies"] if line.startswith("numba")]
+    assert "<" in wanted
 
 
 SLOW = """
@@ -67,9 +113,6 @@ def compiling(patience: float, how: str, terminal: bool, **environment: str) -> 
     os.close(ours)
     assert done.returncode == 0, said
     return said.decode()
-
-
-needs_jit = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="nothing is compiled")
 
 
 @needs_jit
