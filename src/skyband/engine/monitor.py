@@ -1,7 +1,7 @@
 """Monitor: put a query, or several, to a stream of batches in this process."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from skyband.engine.reader import Known
 from skyband.errors import DataWarning, QueryError, StateError
 from skyband.families import from_spec
 from skyband.query import Query, lowered, names_of
-from skyband.query.windows import Duration, Length, duration, whole
+from skyband.query.windows import Duration, Length, duration, spell, whole
 from skyband.storage import codec as state
 from skyband.storage.tables import table_from_bytes, table_to_bytes
 
@@ -88,7 +88,7 @@ class Monitor:
         coming, columns = self._prepared(table, columns)
         with self._all_or_nothing():
             both = zip(self.pipelines, coming, strict=True)
-            answer = self._together([pipeline.take_in(batch) for pipeline, batch in both])
+            answer = self._together(self._placed([pipeline.take_in(batch) for pipeline, batch in both]))
         self._columns = columns
         for warning in self._losses.found(*self._counts()):
             warnings.warn(warning, DataWarning, stacklevel=2)
@@ -98,23 +98,41 @@ class Monitor:
         """The stream has ended: close the windows that are still open and return them."""
         with self._all_or_nothing():
             self._flushed = True
-            return self._together([pipeline.flush() for pipeline in self.pipelines])
+            return self._together(self._placed([pipeline.flush() for pipeline in self.pipelines]))
 
-    def top(self, k: int | None = None, last: Length | None = None) -> pa.Table:
+    def top(self, k: int | None = None, last: Length | None = None, *, query: str | None = None) -> pa.Table:
         """The ranking as it stands: of the newest window, or of a shorter one that ends with it.
 
+        >>> import skyband as sb
+        >>> few = sb.TopK(k=1, order_by="x", window=sb.last(2), name="few")
+        >>> m = sb.Monitor([few, sb.TopK(k=3, order_by="x", window=sb.last(9), name="many")])
+        >>> answer = m.push({"x": [3, 1, 2]})
+        >>> m.top(k=2)["query"].to_pylist(), m.top(query="many", k=2, last=1)["x"].to_pylist()
+        (['few', 'many', 'many'], [2])
+
         Args:
-            k: at most the query's k; its k by default.
-            last: a length up to the window's extent: objects, or a duration.
+            k: at most the query's k; its k by default. Of several queries each gives up to its own k.
+            last: a length up to the window's extent: objects, or a duration. Of several queries each goes back up to
+                its own extent.
+            query: the name of the one query that is wanted, with its own k and extent for limits; all by default.
         """
-        tables = []
-        for pipeline in self.pipelines:
-            for query in pipeline.queries:
-                length = None if last is None else _length(last, query)
-                tables.append([pipeline.top(query, k, length)])
-        if any(table is None for part in tables for table in part):
-            return pa.table({"rank": pa.array([], pa.int32()), "score": pa.array([], pa.float64())})
-        return self._together(tables)
+        asked = [place for place, name in enumerate(self.names) if query in (None, name)]
+        if not asked:
+            raise QueryError(f"query={query!r} is none of the queries; they are called {', '.join(self.names)}")
+        limits = [self.queries[place] for place in asked]
+        wanted = None if k is None else _up_to(k, max(each.k for each in limits), len(limits) > 1)
+        lengths = {place: None if last is None else _length(last, self.queries[place]) for place in asked}
+        if last is not None:
+            _check_reach(last, lengths, limits)
+        found = {}
+        for pipeline, shared in zip(self.pipelines, self.plans, strict=True):
+            for each, place in zip(pipeline.queries, shared.places, strict=True):
+                if place in lengths:
+                    length = lengths[place]
+                    reach = None if length is None else min(length, each.window.extent)
+                    found[place] = pipeline.top(each, min(wanted or each.k, each.k), reach)
+        nothing = pa.table({"rank": pa.array([], pa.int32()), "score": pa.array([], pa.float64())})
+        return self._together({place: nothing if table is None else table for place, table in found.items()})
 
     @property
     def stats(self) -> Stats:
@@ -212,16 +230,35 @@ class Monitor:
         intakes = [pipeline.intake for pipeline in self.pipelines]
         return intakes[0].seen, max(intake.late for intake in intakes), max(intake.invalid for intake in intakes)
 
-    def _together(self, tables: list[list[pa.Table]]) -> pa.Table:
-        flat = [table for part in tables for table in part]
+    def _placed(self, tables: list[list[pa.Table]]) -> dict[int, pa.Table]:
+        """What the pipelines gave, by the place of the query; nothing before the first batch."""
+        pairs = zip(self.plans, tables, strict=True)
+        return {place: table for plan, part in pairs for place, table in zip(plan.places, part, strict=False)}
+
+    def _together(self, tables: dict[int, pa.Table]) -> pa.Table:
+        """The tables of some queries, by their places, as one."""
         if not self.several:
-            return flat[0] if flat else pa.table({})
-        named = {}
-        places = [place for plan in self.plans for place in plan.places]
-        for place, table in zip(places, flat, strict=False):
-            name = self.names[place]
-            named[name] = table.add_column(0, "query", pa.array([name] * table.num_rows, pa.string()))
-        return pa.concat_tables([named[name] for name in self.names if name in named], promote_options="default")
+            return tables.get(0, pa.table({}))
+        named = [table.add_column(0, "query", pa.array([self.names[place]] * table.num_rows, pa.string()))
+                 for place, table in sorted(tables.items())]  # fmt: skip
+        return pa.concat_tables(named, promote_options="default") if named else pa.table({})
+
+
+def _up_to(k: int, most: int, several: bool) -> int:
+    count = whole(k)
+    if count is None or not 1 <= count <= most:
+        whose = "the largest k of the queries" if several else "the k of the query"
+        raise QueryError(f"k={k!r} must be a whole number from 1 to {most}, {whose}")
+    return count
+
+
+def _check_reach(last: Length, lengths: Mapping[int, int | None], queries: Sequence[Query]) -> None:
+    window = max((query.window for query in queries), key=lambda window: window.extent)
+    words = spell if window.time else str
+    for length in lengths.values():
+        if length is not None and not 1 <= length <= window.extent:
+            whose = "the longest extent of the windows" if len(queries) > 1 else "the extent of the window"
+            raise QueryError(f"last={words(length)} must be from 1 to {words(window.extent)}, {whose}")
 
 
 def _length(last: Length, query: Query) -> int:

@@ -17,7 +17,7 @@ from skyband.engine.rows import RowStore
 from skyband.engine.writer import Layout, Written
 from skyband.errors import QueryError
 from skyband.query import Query
-from skyband.query.windows import spell, whole
+from skyband.query.windows import spell
 from skyband.storage.tables import table_from_arrays, table_from_bytes, table_to_arrays, table_to_bytes
 
 MANY = 1024  # codes: fewer are kept, in use or not
@@ -92,16 +92,13 @@ class Pipeline:
             tables.append(self._written(events, self.store.empty, self.intake.accepted))
         return [pa.concat_tables(parts) for parts in zip(*tables, strict=True)] if tables else []
 
-    def top(self, query: Query, k: int | None, last: int | None) -> pa.Table | None:
-        """The ranking of one of the queries as it stands; None before the first batch."""
-        wanted = query.k if k is None else whole(k)
-        if wanted is None or not 1 <= wanted <= query.k:
-            raise QueryError(f"k={k!r} must be a whole number from 1 to {query.k}, the k of the query")
+    def top(self, query: Query, k: int, last: int | None) -> pa.Table | None:
+        """The ranking of one of the queries as it stands, within its own limits; None before the first batch."""
         if last is not None:
-            self._check_last(query, last)
+            self._check_slides(query, last)
         if self.store is None:
             return None
-        event = self.algorithm.result(query, wanted, last)
+        event = self.algorithm.result(query, k, last)
         written = self._sorted(event, np.zeros_like(event.end))
         rows = self._columns(written.arrival, written.other, self.store.empty, self.intake.accepted)
         return self.layouts[self.queries.index(query)].snapshot(written, rows)
@@ -276,11 +273,9 @@ class Pipeline:
         self._looked[what] = accepted
         return True
 
-    def _check_last(self, query: Query, last: int) -> None:
+    def _check_slides(self, query: Query, last: int) -> None:
         window = query.window
         words = spell if window.time else str
-        if not 1 <= last <= window.extent:
-            raise QueryError(f"last={words(last)} must be from 1 to {words(window.extent)}, the extent of the window")
         if window.hopping and not self.algorithm.any_last and (window.extent - last) % window.slide:
             raise QueryError(f"last={words(last)}: algorithm {self.algorithm.name!r} knows the windows that are whole "
                              f"slides ({words(window.slide)}) shorter than {words(window.extent)}; for any other take "
