@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 import skyband as sb
-from skyband.engine import planner as plan
+from skyband.families import FAMILIES
 from skyband.storage.blocks import Declaration, declaration
 
 HERE = Path(__file__).parent
@@ -40,7 +40,7 @@ def cases():
     """Each algorithm with each kind of window: the name of its file, and the query."""
     found = {}
     for family, query in QUERIES.items():
-        for name, algorithm in plan.algorithms(family).items():
+        for name, algorithm in FAMILIES[family].algorithms().items():
             for kind in sorted(algorithm.serves):
                 found[f"{family}-{name}-{kind}"] = query(window=WINDOWS[kind], algorithm=name)
     return found

@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-from cases import ALGORITHMS, EXACT
 
 import skyband as sb
 from skyband.algorithms.contract import Changes, Rows
+from tests.support.cases import ALGORITHMS, EXACT
 
 SERVED = [(name, kind) for name in EXACT for kind in sorted(ALGORITHMS[name].takes_over)]
 SMALLER = [(6, 24), (2, 24), (6, 12), (2, 8)]  # than k = 6 and an extent of 24

@@ -1,16 +1,19 @@
 """Rows that come pruned, without Spark: the best of each pane of several tasks, and frontiers of many partitions."""
 
 import numpy as np
-import oracle
 import pyarrow as pa
 import pytest
 
 import skyband as sb
 from skyband.algorithms.contract import FOREVER, FromPanes, Rows
 from skyband.algorithms.objects.sequence import Counts, Sequence
-from skyband.engine import planner as plan
+from skyband.engine.planner import plan_for
+from skyband.families import FAMILIES
+from tests.support import oracle
 
-ALGORITHMS = sorted(name for name, algorithm in plan.algorithms().items() if issubclass(algorithm, FromPanes))
+ALGORITHMS = sorted(
+    name for name, algorithm in FAMILIES["objects"].algorithms().items() if issubclass(algorithm, FromPanes)
+)
 WINDOWS = [(12, 4), (7, 3), (6, 6), (30, 2), (5, 1)]
 COLUMNS = ("g", "x", "at", "id")
 
@@ -52,7 +55,7 @@ class Keeper:
         self.ids = np.empty(0, np.int64)  # by number
 
     def fresh(self):
-        chosen = plan.plan_for((self.query,))
+        chosen = plan_for((self.query,))
         return chosen.algorithm(*chosen.queries, **chosen.options)
 
     def fold(self, rows, frontier):
