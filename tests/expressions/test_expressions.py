@@ -1,6 +1,7 @@
 """What expressions mean: against DuckDB and Python's own arithmetic; ``tests/spark`` has Spark."""
 
 import decimal
+import itertools
 import math
 from decimal import Decimal
 
@@ -9,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import skyband as sb
 from skyband.errors import QueryError
 from skyband.expressions import expression, scoring
 from tests.support.expression_cases import BIG, Maker, same, stream
@@ -46,6 +48,97 @@ def test_duckdb_agrees(seed):
                 else:
                     ours = scoring.compile_condition(text).evaluate(table)
                     assert ours.tolist() == [value is True for value in theirs.to_pylist()], text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x / y",
+        "x / 0",
+        "i / j",
+        "0 / 0",
+        "x % y",
+        "x % 0",
+        "i % j",
+        "i % 0",
+        "ln(i)",
+        "ln(x)",
+        "log10(i)",
+        "log2(i)",
+        "coalesce(x / 0, 7)",
+        "coalesce(i % 0, 7)",
+        "coalesce(ln(i), 7)",
+        "greatest(x / 0, y)",
+        "1 / ln(i)",
+        "if(x / 0 > 1, 1, 2)",
+    ],
+)
+def test_what_has_no_number_is_null_as_in_duckdb(text):
+    table = stream(np.random.default_rng(5))
+    asked = text
+    for name in ("ln", "log10", "log2", "log"):  # DuckDB refuses their arguments, where we have NULL
+        asked = asked.replace(f"{name}(i)", f"TRY({name}(i))").replace(f"{name}(x)", f"TRY({name}(x))")
+    with duckdb.connect() as connection:
+        connection.execute("SET error_on_division_by_zero = false; SET ieee_floating_point_ops = false")
+        connection.register("stream", table)
+        theirs = connection.sql(f"SELECT CAST({asked} AS DOUBLE) AS c FROM stream").to_arrow_table().column("c")
+    theirs = theirs.combine_chunks().to_numpy(zero_copy_only=False)
+    assert np.allclose(scoring.compile_order(text).evaluate(table), theirs, rtol=1e-11, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [("i / j", [True, False, True, True]), ("x / j", [True, False, True, True]), ("x % j", [True, False, True, True]),
+     ("i % j", [True, False, True, True]), ("ln(i)", [False, True, True, False]), ("sqrt(i)", [0, 0, 1, 0]),
+     ("log10(x)", [False, True, True, True]), ("log(2, i)", [False, True, True, False]), ("x / 0", [True] * 4),
+     ("i * j * 9223372036854775807", [False] * 4)],
+)  # fmt: skip
+def test_a_row_without_a_score_is_invalid_in_every_ranking(text, wrong):
+    """The meaning of an expression is SQL's wherever it stands: NULL, or NaN, leaves the row out and counts it."""
+    rows = {"i": [1, 0, -1, 2], "j": [0, 2, 0, 0], "x": [1.5, 0.0, -2.0, math.nan]}
+    if "x" not in text:
+        rows["x"][3] = 1.0
+    window = sb.last(4, every=4)
+    for query in (
+        sb.TopK(k=4, order_by=text, window=window),
+        sb.TopKDominating(k=4, dimensions={text: "min"}, window=window),
+        sb.TopKGroups(k=4, id="i", value=text, window=window),
+    ):
+        monitor = sb.Monitor(query)
+        monitor.push(rows)
+        assert monitor.stats.invalid == sum(wrong), query
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{a}.x / {b}.y",
+        "{a}.x % {b}.y",
+        "{a}.i / {b}.j",
+        "{a}.i % {b}.j",
+        "ln({a}.i)",
+        "abs({a}.x - {b}.y)",
+        "sqrt({a}.x - {b}.y)",
+        "{a}.x / {b}.y + 1",
+        "{a}.i + {b}.j",
+        "greatest({a}.x, {b}.y)",
+        "1 / ({a}.x - {b}.y)",
+        "{a}.i * {b}.j",
+    ],
+)
+def test_a_pair_without_a_score_is_none(text):
+    """Pairs are scored by programs of their own."""
+    numbers = [0.0, -0.0, 1.0, -1.5, math.inf, -math.inf, 1e308]
+    whole = [0, 1, -1, 2, -3, 1 << 52, -(1 << 52)]  # larger ones are rounded in scores of pairs
+    for (x, i), (y, j) in itertools.product(zip(numbers, whole), repeat=2):
+        older, newer = {"x": x, "y": y, "i": i, "j": j}, {"x": 0.5, "y": y, "i": 3, "j": j}
+        columns = {
+            f"{side}_{name}": [value] for side, row in (("a", older), ("b", newer)) for name, value in row.items()
+        }
+        [expected] = score(text.format(a="a", b="b").replace("a.", "a_").replace("b.", "b_"), **columns)
+        monitor = sb.Monitor(sb.TopKPairs(k=1, order_by=text.format(a="a", b="b"), window=sb.last(2)))
+        monitor.push({name: [older[name], newer[name]] for name in older})
+        assert same(monitor.top()["score"].to_numpy(), [] if math.isnan(expected) else [expected]), (older, newer)
 
 
 # ---- what expressions mean

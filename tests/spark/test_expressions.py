@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from skyband.expressions import scoring
-from tests.support.expression_cases import Maker, same, stream
+from tests.support.expression_cases import EDGES, ROUNDED_EDGES, Maker, same, stream
 
 
 @pytest.mark.slow
@@ -16,9 +16,9 @@ def test_spark_agrees(spark: SparkSession, ansi: str) -> None:
     table, maker = stream(rng), Maker(rng, for_spark=True)
     rounded = ["exp(y)", "ln(x)", "log(3, z)", "log10(z)", "log2(z)", "sin(x)", "cos(x)", "tan(x)", "asin(y)",
                "acos(y)", "atan(z)", "atan2(y, z)", "atan2(y * 0, x * 0)", "power(z, 1.5)", "power(x, y)",
-               scoring.distance({"x": 0.2, "y": -0.7}, 3, {})]  # fmt: skip
+               scoring.distance({"x": 0.2, "y": -0.7}, 3, {}), *ROUNDED_EDGES]  # fmt: skip
     numbers = [maker.number(depth) for depth in (1, 2, 3) for _ in range(40)]
-    numbers += ["large * large", "coalesce(large * large, 0)", "large - 1 + 1", "small * small * small", "x % 0",
+    numbers += [*EDGES, "large * large", "coalesce(large * large, 0)", "large - 1 + 1", "small * small * small",
                 scoring.distance({"x": 0.2, "y": -0.7}, "euclidean", {}),
                 scoring.distance({"i": 2, "j": -1}, "chebyshev", {"i": 2})]  # fmt: skip
     conditions = [maker.condition(depth) for depth in (1, 2, 3) for _ in range(20)]

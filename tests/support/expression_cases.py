@@ -57,6 +57,24 @@ class Maker:
                               if f"{{{k}}}" in form})  # fmt: skip
 
 
+# What has no number for a result, and what leaves the range of one: of columns, so that no engine computes it first,
+# and of constants, which it may. Logarithms, powers and the like are Spark's own: the same but for the last digit.
+EDGES = (
+    "x / 0", "x / y", "i / 0", "i / j", "0 / 0", "1 / 0", "large / 0", "x / 0 * 0", "-x / 0", "x % 0", "x % y", "i % 0",
+    "i % j", "0 % 0", "large % 0", "large % -1", "large % i", "sqrt(x)", "sqrt(i)", "sqrt(-1)", "1 / sqrt(i)",
+    "coalesce(x / 0, 7)", "coalesce(i % 0, 7)", "greatest(x / 0, y)", "least(i / 0, j)", "if(x / 0 > 1, 1, 2)",
+    "nullif(i, i) / 0", "large + large", "large - 9 * large", "large * large", "large * i", "-large", "abs(large)",
+    "large * i / i", "coalesce(large + large, 0)", "(large + large) % 7", "x * 1e308 * 1e308", "x - x", "x * 0",
+    "CAST(x AS INT)", "CAST(x / 0 AS BIGINT)", "CAST(large + large AS BIGINT)", "CAST(x * 1e300 AS BIGINT)",
+)  # fmt: skip
+ROUNDED_EDGES = (
+    "ln(x)", "ln(i)", "ln(0)", "ln(-1)", "ln(i - i)", "log10(i)", "log2(i)", "log(2, i)", "log(i, z)", "log(x, 3)",
+    "log(i - i, 2)", "1 / ln(i)", "coalesce(ln(i), 7)", "greatest(ln(i), -9)", "log(1, i)", "exp(large)",
+    "exp(x * 1000)", "power(i, j)", "power(x, y)", "power(i - i, -1)", "power(0, -1)", "power(-8, 1 / 3)",
+    "asin(x)", "acos(i)", "atan2(i - i, i - i)", "tan(x)",
+)  # fmt: skip
+
+
 def stream(rng, size=300):
     """Rows with NULL, NaN, ±inf, ±0 and ties in them."""
 
