@@ -1,12 +1,13 @@
-"""Global scoring functions, recognised from the expression: monotone in the differences of single columns.
+"""Finds out from its expression whether a score of pairs rises or falls with the distance in each of its columns.
 
-What is recognised is a score whose columns occur only as distances in one column, ``abs(a.x - b.x)`` or an even power
-of ``a.x - b.x``, and which rises or falls with each of these: sums and products, weighted or not, closest in some
-columns and furthest in others, Lp distances, ratios. These are some of the *global scoring functions* for which Shen et
-al. (TKDE 2014, section 5.2) have TA; what else is one they leave to Cheema et al. (ICDE 2011, section II), and it is
-not recognised here. Rounding is monotone too, so that a bound that is computed by the same operations holds to the last
-digit. Infinite distances do no harm: where one makes a score NaN there is no pair, and a bound that is NaN ends no
-search.
+What is recognised is a score whose columns occur only as distances in one column: ``abs(a.x - b.x)`` or an even power
+of ``a.x - b.x``, the difference perhaps times or over a number. It must rise with each distance or fall with it, all
+else being equal: sums, differences and the largest of such terms, weighted or not, closest in some columns and furthest
+in others, and products, quotients, roots and other powers of what is never negative, as in Lp distances. These are some
+of the *global scoring functions* for which Shen et al. (TKDE 2014, section 5.2) have TA; what else is one they leave to
+Cheema et al. (ICDE 2011, section II), and it is not recognised here. Rounding is monotone too, so that a bound that is
+computed by the same operations holds to the last digit. Infinite distances do no harm: where one makes a score NaN
+there is no pair, and a bound that is NaN ends no search.
 """
 
 from dataclasses import dataclass, field
