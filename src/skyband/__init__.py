@@ -1,7 +1,9 @@
 """skyband: continuous top-k queries over sliding windows, exact, in Python and on Spark.
 
-Put a query (:class:`TopK`, :class:`Nearest`, :class:`TopKPairs`, …) to a stream with :class:`Monitor` in this process,
-or with ``skyband.spark.run`` on Spark. What a name needs (Numba, Arrow, Spark) is imported when it is touched.
+Build a query (:class:`TopK`, :class:`Nearest`, :class:`TopKPairs`, :class:`TopKDominating` or :class:`TopKGroups`) and
+hand it to a :class:`Monitor`, which answers it in this process, or to ``skyband.spark.run``, which answers it on Spark.
+
+Numba, Arrow and Spark are imported only when a name that needs them is used, so that ``import skyband`` is quick.
 """
 
 import importlib

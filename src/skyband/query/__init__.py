@@ -1,6 +1,6 @@
 """The queries: frozen descriptions of what is wanted, checked when they are built.
 
-A query holds no state; :class:`skyband.Monitor` and :func:`skyband.spark.run` put it to a stream.
+A query holds no state. :class:`skyband.Monitor` and :func:`skyband.spark.run` answer it over a stream.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ __all__ = ["Nearest", "Query", "TopK", "TopKDominating", "TopKGroups", "TopKPair
 
 
 def lowered(query: Query | Sequence[Query]) -> tuple[Query, ...]:
-    """One query, or each of a list or tuple, as an algorithm sees it; refuses what is no query."""
+    """The queries that were given (one, or a list or tuple), each as an algorithm sees it; refuses what is no query."""
     given: list[Any] = list(query) if isinstance(query, list | tuple) else [query]
     if not given:
         raise QueryError("there must be at least one query")
@@ -30,7 +30,7 @@ def lowered(query: Query | Sequence[Query]) -> tuple[Query, ...]:
 
 
 def names_of(queries: Sequence[Query]) -> list[str]:
-    """What queries that are put together are called: by their names, or q0, q1, …"""
+    """What each of several queries is called in the answer: its name, or q0, q1, … if it has none."""
     names = [query.name or f"q{i}" for i, query in enumerate(queries)]
     if len(set(names)) != len(names):
         raise QueryError(f"query names must differ: {', '.join(names)}")

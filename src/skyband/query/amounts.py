@@ -1,4 +1,4 @@
-"""What groups take from each row: amounts, streams, and values to be told apart."""
+"""What a query over groups takes from each row: its amount, its stream, and values that are counted once."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -16,16 +16,19 @@ from skyband.query.measures import Floats, Measure, Measured
 if TYPE_CHECKING:
     from skyband.query.groups import TopKGroups
 
-VALUE = "skyband: value"  # the column of values to be told apart, beside those of the group; no user's column is
+VALUE = "skyband: value"  # the column of values for count_distinct; users' columns cannot have such a name
 
 
 class AmountMeasure(Measure):
-    """An amount for each row, with its stream's weight in it; tags: the object (in its partition), the stream, and
-    for each ``count_distinct`` the object with the value.
+    """Takes from each row its amount, multiplied by the weight of its stream, and tags for its group and stream.
 
-    Where the streams are named, the place of a row's stream among them is a column of ``values`` instead. Where the
-    answer is approximate, the last column of ``values`` is a hash of the id. Where several aggregates are asked for,
-    ``values`` has what each takes of the row, NaN for none, and the score only says which rows are valid.
+    The tags are codes for the group (within its partition), for the stream, and for each ``count_distinct`` for the
+    group together with the value. What is in the columns of ``values`` depends on the query:
+
+    - streams given by name: the place of the row's stream among them, instead of a tag;
+    - approximate answers: a hash of the id, as the last column;
+    - several aggregates: what each of them needs from the row, NaN for none. The score is then 0, or NaN for a row that
+      is invalid.
     """
 
     def __init__(self, query: "TopKGroups") -> None:
@@ -38,7 +41,7 @@ class AmountMeasure(Measure):
         if query.value is not None:
             ranked = Input(query.value, not counted, bool(query.weights))
             self.value = Reader(ranked, f"value={query.value!r}")
-        self.number = None  # what must be within the bounds
+        self.number = None  # the value that must be within the bounds
         if query.value is not None and query.bounds is not None:
             self.number = scoring.compile_number(query.value, f"value={query.value!r}, with bounds,")
         self.inputs = [] if asked is None or asked.alone else [self._reader(wanted) for wanted in asked.inputs]
@@ -55,7 +58,7 @@ class AmountMeasure(Measure):
             columns = [self._weighted(reader.read(table), table) if wanted.weighted else reader.read(table)
                        for wanted, reader in zip(asked.inputs, self.inputs, strict=True)]  # fmt: skip
             values = np.stack([*columns], axis=1) if columns else np.empty((table.num_rows, 0))
-            if not asked.of_rows:  # a row of which nothing can be taken is none
+            if not asked.of_rows:  # a row with no value for any aggregate is invalid
                 refused |= np.isnan(values).all(axis=1)
             return Measured(np.where(refused, np.nan, 0.0), values)
         amount = np.ones(table.num_rows) if self.value is None else self.value.read(table)
@@ -72,7 +75,7 @@ class AmountMeasure(Measure):
         return [*coded, *(coded[0].append_column(VALUE, reader.known(table)) for reader in self.distinct)]
 
     def check(self, table: pa.Table, measured: Measured, before: Callable[[], list[pa.Table]]) -> None:
-        """Counts the streams, if their number is declared."""
+        """Counts the streams, if their number is declared, and refuses more of them."""
         declared = self.query.streams
         if not isinstance(declared, int):
             return
@@ -102,7 +105,7 @@ class AmountMeasure(Measure):
         )
 
     def _refused(self, table: pa.Table) -> Any:
-        """The rows whose value is not within the bounds; for products of the streams, those below 0."""
+        """Which rows have a value outside the bounds; for a product over streams, a value below 0."""
         query = self.query
         if self.number is not None:
             assert query.bounds is not None
@@ -120,7 +123,7 @@ class AmountMeasure(Measure):
     def _hashes(self, table: pa.Table) -> np.ndarray[Any, np.dtype[np.int64]]:
         """48 bits of each id, the same on every machine and in every run."""
         codes, before = np.zeros(table.num_rows, np.int64), [""]
-        for name in self.query.ids:  # of several columns: the hash of one goes into that of the next
+        for name in self.query.ids:  # with several columns, the hash of one goes into that of the next
             column = table.column(find_column(name, table.column_names)).combine_chunks()
             plain = pa.types.is_dictionary(column.type)
             coded = column if plain else pc.dictionary_encode(column, null_encoding="encode")
@@ -132,7 +135,7 @@ class AmountMeasure(Measure):
         return np.array([int(digest, 16) for digest in before], np.int64)[codes]
 
     def _places(self, table: pa.Table, listed: tuple[str, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Where the stream of each row stands in a list of names; -1: nowhere."""
+        """The place of each row's stream in a list of names; -1 if it is not there."""
         assert self.query.stream is not None
         column = table.column(find_column(self.query.stream, table.column_names))
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type

@@ -1,4 +1,4 @@
-"""What a query asks of the rows of a group: aggregates, each once, and what score and outputs make of them."""
+"""The aggregates that a query over groups asks for, and how its score, outputs and condition follow from them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ LARGEST = 1e300  # larger numbers are no values: with them a sum could leave the
 
 
 class Input(NamedTuple):
-    """What some aggregate takes of each row.
+    """What an aggregate needs from each row: a number, or only whether there is a value.
 
     Attributes:
         of: the SQL expression.
-        number: its value is wanted, which then is a number; if not, only whether it has one.
+        number: whether its value is needed, which must be a number; if False, only whether it has a value.
         weighted: whether the value is multiplied by the weight of the row's stream.
     """
 
@@ -34,13 +34,13 @@ class Input(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """The aggregates, the one ranked by first, and what is made of them.
+    """All aggregates that a query over groups asks for, and what it does with them.
 
     Attributes:
-        calls: each once.
-        outputs: the places among ``calls`` of those that the answer shows, by name.
-        terms: likewise, of those that stand in ``having``, by the name of the column that stands for them.
-        having: the condition over these columns, over outputs and ``score``.
+        calls: the aggregates, each once; the first is the one ranked by.
+        outputs: the names of the columns that the answer shows, each with the place of its aggregate in ``calls``.
+        terms: the same for the aggregates within ``having``. Each is replaced there by a column; this is its name.
+        having: the condition over these columns, the outputs and ``score``.
     """
 
     calls: tuple[Call, ...]
@@ -50,22 +50,22 @@ class Asked:
 
     @property
     def alone(self) -> bool:
-        """Whether the score is all that is asked for: every row of a group then has a value."""
+        """Whether the score is all that is asked for; then every valid row of a group has a value."""
         return not self.outputs and self.having is None
 
     @property
     def of_rows(self) -> bool:
-        """Whether something is asked that any row contributes to."""
+        """Whether some aggregate counts the rows themselves, as ``count(*)`` does: then no row is without a value."""
         return any(call.of is None for call in self.calls)
 
     @cached_property
     def inputs(self) -> tuple[Input, ...]:
-        """What is taken of each row, each once: the columns of ``Rows.values``, unless it is the score alone."""
+        """What the aggregates need from each row, each once. Unless the score is all, these are ``Rows.values``."""
         return tuple(dict.fromkeys(wanted for call in self.calls if (wanted := input_of(call)) is not None))
 
     @cached_property
     def distinct(self) -> tuple[str, ...]:
-        """The expressions of which different values are counted."""
+        """The expressions within ``count(DISTINCT …)``."""
         found = (call.of for call in self.calls if call.how == "count_distinct" and call.of is not None)
         return tuple(dict.fromkeys(found))
 
@@ -90,7 +90,11 @@ class Asked:
 
 
 def asked_of(ranked: Call, outputs: Mapping[str, str], having: str | None) -> Asked:
-    """Reads outputs and condition. The order of the outputs tells how they are shown, not how they are kept."""
+    """Reads what a query asks for: the aggregate ranked by, ``outputs`` and ``having``.
+
+    Aggregates are kept in an order of their own, so that queries that only show outputs in another order keep equal
+    states.
+    """
     places: dict[Call, int] = {ranked: 0}
     shown = {name: places.setdefault(read_call(text, f"outputs[{name!r}]={text!r}"), len(places))
              for name, text in sorted(outputs.items())}  # fmt: skip
@@ -119,16 +123,16 @@ def asked_of(ranked: Call, outputs: Mapping[str, str], having: str | None) -> As
 
 
 def input_of(call: Call) -> Input | None:
-    """What an aggregate takes of each row; None where the row as such is counted."""
+    """What an aggregate needs from each row; None for ``count(*)``, which counts the rows themselves."""
     return None if call.of is None else Input(call.of, not call.counts, call.weighted)
 
 
 class Reader:
-    """Takes from each row what an input says.
+    """Computes one input for every row of a table.
 
     Args:
         wanted: the input.
-        label: how errors refer to it.
+        label: what error messages call it.
     """
 
     def __init__(self, wanted: Input, label: str) -> None:
@@ -136,7 +140,7 @@ class Reader:
         self.item = scoring.Item(Expression(wanted.of, label), label)
 
     def read(self, table: pa.Table) -> Floats:
-        """A number for each row, or 1 where there is a value; NaN where there is none. Not to be written to."""
+        """For each row the number, or 1 if only the presence of a value matters; NaN if there is none. Read-only."""
         if self.number is not None:
             amount = self.number.evaluate(table)
             good = np.abs(amount) <= LARGEST  # false for NaN
@@ -145,7 +149,7 @@ class Reader:
         return np.where(np.asarray(there, bool), 1.0, np.nan)
 
     def known(self, table: pa.Table) -> pa.ChunkedArray:
-        """The values themselves, NULL where there is none; numbers that are equal are the same value."""
+        """The values themselves, NULL where there is none; equal numbers are made identical (-0 becomes 0)."""
         column = self.item.evaluate(table)
         column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
         if pa.types.is_dictionary(column.type):

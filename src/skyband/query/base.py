@@ -1,4 +1,4 @@
-"""What all queries have in common."""
+"""What all kinds of query have in common: their common options, how these are checked, and how a query is saved."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _ALGORITHM = re.compile(r"^\s*([a-z]\w*)\s*(?:\((.*)\))?\s*$")
 
 
 class Fixed(dict[str, Any]):
-    """A field that maps names to values: like the query it is part of, it does not change and can be hashed.
+    """A mapping from names to values that cannot change and can be hashed, like the query that it is a field of.
 
     >>> Fixed(x=1, y=2) == Fixed(y=2, x=1), hash(Fixed(x=1, y=2)) == hash(Fixed(y=2, x=1))
     (True, True)
@@ -41,15 +41,16 @@ class Fixed(dict[str, Any]):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Query(ABC):
-    """A continuous query: what all kinds have in common.
+    """The base of every kind of query, with the options that they share.
 
-    A subclass adds its fields, ``k`` and ``window`` among them, calls :meth:`check` when it is built, and says how a
-    row is measured.
+    A subclass adds its own fields (``k`` and ``window`` among them), calls :meth:`check` when it is built, and says in
+    :meth:`measure` which numbers it takes from a row.
     """
 
     family: ClassVar[str]  # the package of its algorithms
     functions: ClassVar[tuple[str, ...]] = ()  # fields that may hold a Python function
-    naming: ClassVar[Mapping[str, bool]] = {"partition_by": True}  # fields that name columns: exactly, or but for case
+    # Fields that name columns; whether the name must match exactly (True) or may differ in case (False).
+    naming: ClassVar[Mapping[str, bool]] = {"partition_by": True}
 
     partition_by: tuple[str, ...] = ()
     where: str | None = None
@@ -68,24 +69,24 @@ class Query(ABC):
 
     @abstractmethod
     def measure(self) -> Measure:
-        """What is taken from each row."""
+        """What is computed from each row: scores, points, amounts."""
 
     @abstractmethod
     def describe(self) -> str:
         """The query in words, without its window: the first line of EXPLAIN."""
 
     def items(self, columns: Sequence[str]) -> list[scoring.Item]:
-        """The columns of the answer beside its own; all ``columns`` of the stream unless ``select`` says otherwise."""
+        """The columns of the stream that the answer shows: those of ``select``, by default all ``columns``."""
         wanted = tuple(map(scoring.quoted, columns)) if self.select is None else self.select
         return list(map(scoring.compile_item, wanted))
 
     def repeated(self) -> tuple[str, ...]:
-        """Columns of the stream that the answer has anyway, under the same name."""
+        """Columns of the stream that the answer has in any case, so that they are not shown a second time."""
         return self.partition_by
 
     @property
     def computed(self) -> tuple[tuple[str, Any], ...]:
-        """Columns of the answer that the algorithm makes, and their types: those of ``values`` in what it returns."""
+        """Names and types of the answer's columns that the algorithm computes (``values`` in what it returns)."""
         return ()
 
     @property
@@ -95,7 +96,7 @@ class Query(ABC):
 
     @property
     def descending(self) -> bool:
-        """Whether a larger score is better; inside the engine it always is."""
+        """Whether a larger score is better. (Inside the engine larger is always better: scores are negated if not.)"""
         return True
 
     @property
@@ -105,18 +106,21 @@ class Query(ABC):
 
     @property
     def row_condition(self) -> str | None:
-        """The condition on single rows."""
+        """The condition that a single row must meet to count; None where ``where`` is over pairs, or there is none."""
         return self.where
 
     def check_names(self, columns: Sequence[str]) -> None:
-        """Refuses the name of a column that a stream with these ``columns`` does not have."""
+        """Refuses the query if it names a column that is not among these ``columns`` of the stream."""
         for field, exactly in self.naming.items():
             given = getattr(self, field)
             for name in (given,) if isinstance(given, str) else given or ():
                 scoring.find_column(name, columns, exactly, field)
 
     def check_beside_others(self, columns: Sequence[str]) -> None:
-        """Refuses an answer with a column ``query``, which says whose a row is where several queries are answered."""
+        """Refuses the query, as one of several, if its answer would have a column named ``query``.
+
+        The answer of several queries has a column of that name already: it says which query a row belongs to.
+        """
         items = self.items([name for name in columns if name not in self.partition_by])
         if "query" in self.partition_by or any(item.name == "query" for item in items):
             raise QueryError("the answer of several queries has a column 'query' of its own, with its name; give "
@@ -124,14 +128,17 @@ class Query(ABC):
                              "it is none of partition_by")  # fmt: skip
 
     def __repr__(self) -> str:
-        """What differs from the defaults, as it would be written; of a function, its name."""
+        """The query as it would be written, without arguments that have their default; a function shows as its name."""
         ordered = sorted(fields(self), key=lambda field: bool(field.kw_only))
         given = {field.name: getattr(self, field.name) for field in ordered}
         shown = [f"{f.name}={_written(given[f.name])}" for f in ordered if given[f.name] != _default(f)]
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def shared(self) -> tuple[object, ...]:
-        """Equal for queries that one algorithm could serve together: all but k, the window's length and slide, ties."""
+        """A key that is equal for queries that one state could serve.
+
+        Such queries may differ in k, ties and name, and in the length and slide of the window.
+        """
         spec = self.spec()
         own = {name: spec.pop(name) for name in ("k", "window", "ties", "name", "select", "algorithm", "error")}
         same = [own["window"][name] for name in ("time", "on", "late")]
@@ -150,15 +157,15 @@ class Query(ABC):
         return json.dumps(spec, sort_keys=True), *(getattr(self, f) for f in self.functions)
 
     def but(self, **changes: Any) -> "Query":
-        """The same query with some fields changed."""
+        """A copy of the query with some fields changed."""
         return replace(self, **changes)
 
     def lower(self) -> "Query":
-        """The query that an algorithm sees: itself, unless it is another way of writing one."""
+        """The query that an algorithm sees: this one, or for a shorthand such as ``Nearest`` the one it stands for."""
         return self
 
     def check(self) -> None:
-        """Refuses what makes no sense in the common fields, and brings them into their usual form."""
+        """Refuses values of the common fields that make no sense, and brings the others into one form."""
         _positive(self.k)
         object.__setattr__(self, "k", int(self.k))
         if not isinstance(self.window, Window):
@@ -187,7 +194,7 @@ class Query(ABC):
             scoring.compile_condition(self.row_condition)
 
     def spec(self) -> dict[str, Any]:
-        """The query as plain JSON values, for fingerprints and saved states; of a function, its name and a digest."""
+        """The query as plain JSON values, for fingerprints and saved states; a function as its name and a digest."""
         values = {"type": type(self).__name__, **asdict(self)}
         for field in self.functions:
             if (given := getattr(self, field)) is not None and not isinstance(given, str):
@@ -197,7 +204,7 @@ class Query(ABC):
 
     @property
     def fingerprint(self) -> str:
-        """Names the query: equal for equal queries."""
+        """A short text that identifies the query in saved states: equal for equal queries."""
         return fingerprint(self.spec())
 
     def algorithm_call(self) -> tuple[str, dict[str, float]]:
@@ -243,7 +250,7 @@ def _split(text: str) -> tuple[str, ...]:
 def names(
     value: str | Sequence[str] | None, field: str, split: Callable[[str], tuple[str, ...]] = _split
 ) -> tuple[str, ...]:
-    """A field that holds names, as a tuple. A text is one name, or several with commas between them.
+    """The names in a field, as a tuple. A text holds one name, or several with commas between them.
 
     >>> names("symbol, exchange", "partition_by"), names(["a, b"], "partition_by"), names(None, "partition_by")
     (('symbol', 'exchange'), ('a, b',), ())

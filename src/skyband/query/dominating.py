@@ -1,4 +1,4 @@
-"""Top-k dominating points: the objects that are better than most others in every respect."""
+"""The query for top-k dominating points: the objects that are better than most others in every respect."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,19 +16,20 @@ from skyband.query.windows import Window
 
 @dataclass(frozen=True, repr=False)
 class TopKDominating(Query):
-    """The k objects of a sliding window that dominate most others.
+    """Ranks the objects of a sliding window by how many others they beat in every respect, and gives the k best.
 
-    An object dominates another one if it is at least as good in every dimension and better in one. Its score is the
-    number of objects in the window that it dominates; equal points do not dominate each other.
+    One object *dominates* another if it is at least as good in every dimension and better in at least one. The score
+    of an object is the number of objects in the window that it dominates. Equal objects do not dominate each other.
 
     Args:
-        k: how many.
-        dimensions: the columns that count (or SQL expressions over them), each with ``"min"`` (smaller is better) or
-            ``"max"``. What is the name of a column, however odd, is that column; all else is an expression.
+        k: how many objects to give.
+        dimensions: a mapping from each column that counts to ``"min"`` if smaller values are better, or ``"max"``. An
+            SQL expression may stand in the place of a column; a text that is the name of a column is that column.
         window: see :func:`skyband.last`.
-        policy: ``"exact"``, or ``"adaptive"``: approximate answers while the stream comes too fast for exact ones.
-        error: 0 is exact; so is any other, since no approximate algorithm was found to cost less. For ``ahba``, if
-            ``algorithm`` or ``policy`` asks for it, the share by which samples may be off, and how probable that is.
+        policy: ``"exact"``; or ``"adaptive"`` for approximate answers while rows come too fast for exact ones.
+        error: makes no difference by itself: answers stay exact, since no approximate algorithm was found to cost
+            less. It sets the accuracy of the approximate algorithm ``ahba``, which runs only if ``algorithm`` or
+            ``policy`` asks for it: how far its estimates may be off, and with what probability they may be further.
         partition_by, where, select, ties, algorithm, name: as in :class:`TopK`.
 
     >>> import skyband as sb
@@ -72,7 +73,7 @@ class TopKDominating(Query):
 
 
 class PointMeasure(Measure):
-    """A point for each row, turned so that smaller is better in every dimension."""
+    """Takes a point from each row, with the signs turned so that smaller is better in every dimension."""
 
     def __init__(self, dimensions: Mapping[str, str]) -> None:
         self.dimensions = dict(dimensions)
@@ -93,7 +94,7 @@ class PointMeasure(Measure):
         )
 
     def _dimension(self, text: str, names: Sequence[str]) -> scoring.Score:
-        """The column of that name, if there is one; else the expression."""
+        """A dimension: the column of that name, if there is one, else the expression."""
         if text in names:
             return self._columns[text]
         found = self._expressions[text]
@@ -108,7 +109,7 @@ def _column(text: str) -> scoring.Score:
 
 
 def _expression(text: str) -> scoring.Score | QueryError:
-    """What the text says as an expression, or why it is none: then it can only be the name of a column."""
+    """The text as an expression; or the reason why it is none, in which case it can only be the name of a column."""
     try:
         return scoring.compile_order(scoring.Labelled(f"({text})", f"dimensions: {text!r}"))
     except QueryError as wrong:

@@ -1,4 +1,4 @@
-"""Groups of rows: ranked by aggregates of all their rows, or assembled from what several streams tell of each."""
+"""The query that ranks groups of rows: by an aggregate of their rows, or by what several streams say about each."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,46 +19,60 @@ Order = Literal["desc", "asc"]
 
 AGGREGATES = ("sum", "count", "mean", "min", "max", "product", "count_distinct")
 ADDITIVE = ("sum", "count", "mean")  # an absent stream adds nothing
-LARGE = 10_000  # rows in a window from which on it is worth twice the time to hold fewer of them
+LARGE = 10_000  # in windows of as many rows and more, holding fewer of them is worth taking twice the time
 
 
 @dataclass(frozen=True, repr=False)
 class TopKGroups(Query):
-    """The k groups of rows with the largest aggregate, or the k objects of which several streams each tell a part.
+    """Ranks groups of rows of a sliding window by an aggregate of their rows, and gives the k best.
 
-    With ``occurrences="many"`` it is SQL's ``GROUP BY``: the aggregate is over all rows of a group in the window,
-    whatever stream they came from. With ``"once"`` a stream tells an attribute of an object, and a newer value replaces
-    the older one; the score is a monotone aggregate of what the streams say now, and a stream that says nothing counts
-    as the smallest value: nothing for a sum, count or mean, ``bounds[0]`` (0 unless declared) for the others. A group
-    is ranked while at least one of its rows is in the window and its score is not NULL.
+    It answers two kinds of question, told apart by ``occurrences``:
+
+    - ``"many"``: SQL's ``GROUP BY``. The score of a group is an aggregate over all its rows in the window.
+    - ``"once"``: a group is an object of which several streams each report one value. A newer value of a stream
+      replaces its older one, and the score is an aggregate of the values that the streams report now. A stream that
+      has not reported the object adds nothing to a sum, count, mean or max. In a min, a product or a function it counts
+      as the smallest value: ``bounds[0]``, or 0 if that is not given.
+
+    A group is ranked while at least one of its rows is in the window and its score is not NULL.
 
     Args:
-        k: how many.
-        id: the column that names the group, or several; the answer shows them behind the score.
+        k: how many groups to give.
+        id: the column, or columns, that name the group; the answer shows them after the score.
         window: see :func:`skyband.last`.
-        stream: the column that names the stream; None: there is only one.
-        value: the column (or an SQL expression) that the aggregate is of; None: each row counts for 1.
-        aggregate: ``"sum"``, ``"count"``, ``"mean"``, ``"min"``, ``"max"``, ``"product"``, ``"count_distinct"``
-            (``"many"`` only); or a function of an array (a row for each object, a column for each stream, in the order
-            of ``streams``) that returns their scores. With ``"many"`` it sees the sum of each stream's amounts. Handing
-            over a function declares it monotone: it never falls when a value rises.
-        occurrences: ``"once"``: of each stream only the newest value of an object counts; ``"many"``: all rows do. By
-            default ``"many"`` if there is one stream only, else ``"once"``.
-        streams: how many streams there are (that more come is an error), or their names (rows of others are invalid).
-            Functions need the names; with ``"once"`` mean, min and product need one of the two.
-        weights: factors of the streams by name, for a weighted sum or mean; 1 where none is given.
-        bounds: the smallest and the largest value a row may have; rows outside are invalid. With a sum or count, and
-            with a mean of ``"once"``, the smallest must be 0.
-        most: a promise: as long as an object is in the window, no stream sends more than this many rows about it.
-            ``"eaa"`` needs it (and ``bounds`` and ``streams``) to tell who cannot reach the top k any more.
-        order: ``"desc"``: the largest first; ``"asc"``: the smallest (``"many"`` only). Ties: the newest first.
-        outputs: further columns of the answer by name, each an aggregate of the group's rows: ``count(*)``,
-            ``count(e)``, ``count(distinct e)``, ``sum(e)``, ``mean(e)``, ``min(e)``, ``max(e)``, ``product(e)``
-            (``"many"`` only). Weights are in the aggregate ranked by, and in no output.
-        having: an SQL condition over aggregates, outputs and ``score``: groups for which it is not true are not ranked
+        stream: the column that tells which stream a row is from; None if there is only one stream.
+        value: the column or SQL expression that is aggregated; None if each row counts for 1.
+        aggregate: ``"sum"``, ``"count"``, ``"mean"``, ``"min"``, ``"max"``, ``"product"`` or ``"count_distinct"`` (the
+            last with ``"many"`` only). Or a Python function: it is given an array with a row for each object and a
+            column for each stream, in the order of ``streams``, and returns a score for each object. With ``"many"``
+            the columns hold the sum of each stream's amounts. The function must be monotone: its result must never
+            fall when a value rises. This is not checked.
+        occurrences: ``"many"`` if all rows of a group count, ``"once"`` if only the newest value of each stream does.
+            By default ``"many"`` without ``stream``, and ``"once"`` with it.
+        streams: how many streams there are (one more is an error), or their names (rows of others are invalid). A
+            function needs the names; mean, min and product with ``"once"`` need one of the two.
+        weights: factors by which the values of streams, by name, are multiplied in a sum or mean; 1 for the others.
+        bounds: a promise: the smallest and the largest value. A row outside is invalid. For a sum or count, and for a
+            mean with ``"once"``, the smallest must be 0.
+        most: a promise: while an object is in the window, no stream sends more than this many rows about it. With it,
+            ``bounds`` and ``streams``, the algorithm ``"eaa"`` can drop objects that cannot reach the top k any more.
+        order: ``"desc"`` for the largest score first, ``"asc"`` for the smallest (``"many"`` only). Of equal scores the
+            group with the newest row comes first, either way.
+        outputs: more columns for the answer: a mapping from their names to aggregates of the group's rows, such as
+            ``{"n": "count(*)"}`` (``"many"`` only). The aggregates are ``count(*)``, ``count(e)``,
+            ``count(distinct e)``, ``sum(e)``, ``mean(e)``, ``min(e)``, ``max(e)`` and ``product(e)``, each of an SQL
+            expression ``e``. ``weights`` do not apply to them.
+        having: an SQL condition over aggregates, outputs and ``score``. Groups for which it is not true are not ranked
             (``"many"`` only).
-        select: the columns of ``id`` that are shown; all by default.
+        select: the columns of ``id`` that the answer shows; by default all.
         partition_by, where, ties, error, algorithm, name: as in :class:`TopK`.
+
+    >>> import skyband as sb
+    >>> hosts = sb.TopKGroups(k=1, id="host", value="bytes", window=sb.last(4, every=4))
+    >>> monitor = sb.Monitor(hosts)
+    >>> answer = monitor.push({"host": ["a", "b", "a", "c"], "bytes": [10, 25, 20, 5]})
+    >>> answer.select(["rank", "score", "host"]).to_pylist()
+    [{'rank': 1, 'score': 30.0, 'host': 'a'}]
     """
 
     family: ClassVar[str] = "groups"
@@ -127,7 +141,7 @@ class TopKGroups(Query):
 
     @cached_property
     def asked(self) -> Asked | None:
-        """The aggregates over all rows of a group; None where a stream's newest value or sum is what counts."""
+        """The aggregates over all rows of a group; None if the score is made of one value for each stream."""
         if self.occurrences == "once" or not isinstance(self.aggregate, str):
             return None
         if self.value is None and not self.weights:  # each row counts for 1
@@ -148,12 +162,12 @@ class TopKGroups(Query):
 
     @property
     def adds_up(self) -> bool:
-        """Whether a sum of amounts over all rows is all that is asked for, the largest first."""
+        """Whether all that is asked for is the largest sums or counts of rows."""
         return self.asked is not None and self.asked.alone and self.descending and self.aggregate in ("sum", "count")
 
     @property
     def beyond_sums(self) -> str:
-        """What is asked for beside the largest sums or counts of rows, as it was written."""
+        """The options that ask for more than the largest sums or counts of rows, as they were written."""
         given = {"aggregate": self.aggregate not in ("sum", "count"), "order": not self.descending,
                  "outputs": bool(self.outputs), "having": self.having is not None}  # fmt: skip
         asked = [f"{name}={getattr(self, name)!r}" for name, beyond in given.items() if beyond]
@@ -161,23 +175,23 @@ class TopKGroups(Query):
 
     @property
     def largest(self) -> float | None:
-        """The largest amount that a row may have, before weights; None: unknown."""
+        """The largest amount that a row may have, before weights; None if it is unknown."""
         if self.value is None or self.aggregate == "count":
             return 1.0
         return None if self.bounds is None else self.bounds[1]
 
     @property
     def promises(self) -> bool:
-        """Whether enough is declared to tell how high an object may still rise, and that it cannot fall before."""
+        """Whether enough is promised to know how high an object may still rise, and that it cannot fall meanwhile."""
         if self.most is None or self.width is None or self.largest is None:
             return False
         return self.most == 1 if self.occurrences == "once" else self.bounds is None or self.bounds[0] >= 0
 
     @property
     def sketched(self) -> bool:
-        """Whether the answer is approximate: ids are then hashed for the sketches.
+        """Whether the approximate algorithm answers; it keeps hashes of ids in its sketches.
 
-        An error that is allowed makes it so only where that saves memory: in large windows of which all must be held.
+        If an error is allowed, it is taken only where it saves memory: in large windows whose rows would all be held.
         """
         if self.algorithm != "auto":
             return self.algorithm_call()[0] == "approx"
@@ -187,7 +201,7 @@ class TopKGroups(Query):
 
     @property
     def low(self) -> float:
-        """What a stream that says nothing about an object counts for."""
+        """The value that a stream counts for that has not reported an object."""
         return 0.0 if self.bounds is None or self.aggregate in ADDITIVE else self.bounds[0]
 
     def _check_columns(self) -> None:

@@ -1,4 +1,4 @@
-"""What a ranking takes from each row: a score, or the numbers and codes from which scores follow."""
+"""Measures: what a ranking takes from each row, which is a score, or numbers and codes from which scores follow."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -14,11 +14,12 @@ Floats = NDArray[np.float64]
 
 
 class Measured(NamedTuple):
-    """The measures of a batch.
+    """What a measure took from the rows of a batch.
 
     Attributes:
-        score: of each row, larger is better; NaN where the row is invalid. Zero where a row alone has no score.
-        values: a row of numbers for each row; no columns where the score says it all.
+        score: the score of each row, larger is better; NaN if the row is invalid. 0 for rankings in which a row has no
+            score by itself, such as pairs.
+        values: other numbers of each row, one column each; no columns if the score is all that is needed.
     """
 
     score: Floats
@@ -26,47 +27,47 @@ class Measured(NamedTuple):
 
 
 class Measure(ABC):
-    """Takes the measures of tables.
+    """Takes from the rows of a table what a ranking needs; each family of queries has its own.
 
     Attributes:
-        tags: groups of columns; each combination of values of a group is given a code, a column of ``Rows.tags``.
+        tags: groups of columns. Each combination of values in a group gets a code; the codes are ``Rows.tags``.
     """
 
     tags: tuple[tuple[str, ...], ...] = ()
 
     @abstractmethod
     def evaluate(self, table: pa.Table) -> Measured:
-        """The measures of each row. They may share memory with the table: do not write to them."""
+        """Measures each row. The result may share memory with the table: do not write to it."""
 
     def score_where(self, passes: NDArray[np.bool_], table: pa.Table) -> Floats:
-        """The scores of the rows that pass, which are the only ones that are looked at; NaN for the others."""
+        """The scores of the rows that pass, and NaN for the others, which are not looked at."""
         score = np.full(passes.size, np.nan)
         score[passes] = self.evaluate(table.filter(pa.array(passes))).score
         return score
 
     def values(self, table: pa.Table) -> Floats:
-        """The ``values`` alone, of rows whose scores are known."""
+        """The ``values`` alone, for rows whose scores are known already."""
         return self.evaluate(table).values
 
     def form(self, schema: pa.Schema) -> object:
-        """Equal for schemas under which a row has the same measures, so that rows of both can be ranked together."""
+        """A key that is equal for schemas under which rows are measured alike, so that they can be ranked together."""
         return None
 
     def tagged(self, table: pa.Table) -> list[pa.Table]:
-        """What is coded: of each group of tags the columns, row by row."""
+        """The values that get codes: for each group of tags its columns, row by row."""
         return [table.select([scoring.find_column(name, table.column_names) for name in tag]) for tag in self.tags]
 
     def check(self, table: pa.Table, measured: Measured, before: Callable[[], list[pa.Table]]) -> None:
-        """Raises if rows are not what the query declares them to be; ``before`` has the tags of the rows before."""
-        return None  # most queries declare nothing that a row could tell
+        """Raises if the rows break what the query declares; ``before`` gives the tags of all earlier rows."""
+        return None  # most queries declare nothing that could be broken
 
     @abstractmethod
     def needs(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The columns that are looked at, tags included, as they are called among ``names``."""
+        """The columns that are needed, those of tags included, spelled as in ``names``."""
 
 
 class ScoreMeasure(Measure):
-    """One score for each row."""
+    """Takes one score from each row."""
 
     def __init__(self, order_by: scoring.OrderBy) -> None:
         self.score = scoring.compile_order(order_by)

@@ -1,4 +1,4 @@
-"""Top-k objects: every row has a score of its own."""
+"""Queries that rank single rows: ``TopK`` by a score, ``Nearest`` by the distance from a point."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,26 +12,32 @@ from skyband.query.windows import Window
 
 @dataclass(frozen=True, repr=False)
 class TopK(Query):
-    """The k best objects of a sliding window.
+    """Ranks the rows of a sliding window by a score, and gives the k best.
 
     Args:
-        k: how many.
-        order_by: an SQL expression over the columns ending in ``ASC`` (the default, as in SQL) or ``DESC``; or a
-            function of a mapping from column name to array that returns an array of scores (smaller is better), or
-            the pair ``(function, "DESC")``. It is called with the rows of a batch for which ``where`` is true, and
-            never without rows.
-        window: see :func:`skyband.last`.
-        partition_by: columns whose every combination of values gets windows and a ranking of its own: a tuple, or
-            their names in one text with commas between them. A column with a comma in its name is given in a tuple.
-        where: an SQL condition; rows for which it is not true are no part of the stream.
-        select: the columns of the answer (names, or expressions such as ``"price * 2 AS twice"``), a tuple or
-            one text as in SQL: ``"id, price * 2 AS twice"``; all by default.
-        ties: ``"newest"`` ranks equal scores newest first and returns exactly k; ``"all"`` also returns every object
-            whose score equals the k-th (SQL's ``WITH TIES``).
-        error: 0 for exact answers; above 0 an approximate algorithm with this bound may be taken.
-        algorithm: ``"auto"``, or the name of an algorithm as in its paper, in lower case, with options in brackets if
-            wanted: ``"rapf"``, ``"rapf(buffer=500, gamma=0.5)"``.
-        name: what the query is called in the output of several queries at once.
+        k: how many rows to give.
+        order_by: the score: an SQL expression over the columns, ending in ``ASC`` (smallest first; the default, as in
+            SQL) or ``DESC`` (largest first). Or a Python function, for ``DESC`` the pair ``(function, "DESC")``. It is
+            called with a mapping from column names to arrays and returns an array of scores. It sees only rows for
+            which ``where`` is true, and is never called without rows.
+        window: the rows that are ranked; see :func:`skyband.last`.
+        partition_by: one or more columns. Each combination of their values has windows and a ranking of its own. A
+            tuple, or one text with commas between the names; a name that holds a comma must be given in a tuple.
+        where: an SQL condition. Rows for which it is not true are ignored, as if they were not in the stream.
+        select: the columns that the answer shows: names, or expressions such as ``"price * 2 AS twice"``. A tuple, or
+            one text as in SQL, ``"id, price * 2 AS twice"``. By default all columns.
+        ties: what to do with equal scores. The newest always comes first. ``"newest"`` gives k rows and no more;
+            ``"all"`` also gives every row whose score equals the k-th (SQL's ``WITH TIES``).
+        error: 0 for exact answers. Above 0, an approximate algorithm with this bound on its error may be used.
+        algorithm: ``"auto"`` to let skyband choose, or the name of an algorithm, in lower case, with options in
+            brackets if wanted: ``"rapf"``, ``"rapf(buffer=500, gamma=0.5)"``. docs/algorithms.md lists them.
+        name: what the query is called in the answer, if several queries are answered together.
+
+    >>> import skyband as sb
+    >>> largest = sb.TopK(k=2, order_by="price * volume DESC", window=sb.last(3, every=3), select="id")
+    >>> trades = {"id": [1, 2, 3], "price": [5.0, 2.0, 4.0], "volume": [100, 300, 200]}
+    >>> sb.Monitor(largest).push(trades).select(["rank", "score", "id"]).to_pylist()
+    [{'rank': 1, 'score': 800.0, 'id': 3}, {'rank': 2, 'score': 600.0, 'id': 2}]
     """
 
     family: ClassVar[str] = "objects"
@@ -67,14 +73,17 @@ class TopK(Query):
 
 @dataclass(frozen=True, repr=False)
 class Nearest(Query):
-    """The k objects of a sliding window nearest to a point: :class:`TopK` with a distance for a score.
+    """Ranks the rows of a sliding window by their distance from a point, and gives the k nearest.
+
+    It is :class:`TopK` with a distance as the score.
 
     Args:
-        k: how many.
-        to: the point, a value for each column that counts.
-        window: see :func:`skyband.last`.
-        metric: ``"euclidean"``, ``"manhattan"``, ``"chebyshev"``, or a number p from 1 to 16 for any Lp.
-        weights: a factor for the difference in some of the columns; 1 where none is given.
+        k: how many rows to give.
+        to: the point: a mapping from the columns that count to its value in each of them.
+        window: the rows that are ranked; see :func:`skyband.last`.
+        metric: how distance is measured: ``"euclidean"``, ``"manhattan"``, ``"chebyshev"``, or a number p from 1 to 16
+            for the Lp distance.
+        weights: factors for columns, by which the difference in that column is multiplied; 1 for the others.
         partition_by, where, select, ties, error, algorithm, name: as in :class:`TopK`.
 
     >>> from skyband.query.windows import last
@@ -96,9 +105,9 @@ class Nearest(Query):
         object.__setattr__(self, "weights", Fixed(self.weights))
 
     def lower(self) -> TopK:
-        """The object query this one stands for."""
+        """The :class:`TopK` query that this one is short for."""
         to = self.to
-        if isinstance(to, Mapping):  # sums that are taken in the same order, so that equal queries have equal scores
+        if isinstance(to, Mapping):  # always sum in the same order, so that equal queries give equal scores
             to = dict(sorted(to.items(), key=str))
         text = scoring.distance(to, self.metric, self.weights)
         return TopK(

@@ -1,4 +1,4 @@
-"""Top-k pairs: a score for every two objects of the window."""
+"""The query that ranks pairs of objects of a window by a score of two."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,25 +21,27 @@ PairFunction = Callable[[Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]]
 
 @dataclass(frozen=True, repr=False)
 class TopKPairs(Query):
-    """The k best pairs of objects of a sliding window.
+    """Ranks all pairs of objects of a sliding window by a score of two, and gives the k best.
 
-    Each unordered pair is considered once: ``a`` is the older object and ``b`` the newer one, unless ``where`` is not
-    true of them and is true the other way round. Equal scores: the pair whose older object is newer comes first.
+    The two objects of a pair are called ``a`` and ``b``. Each pair is considered once, with the older object as ``a``;
+    only if ``where`` fails so, and holds with the two exchanged, is the newer one ``a``. Of two pairs with equal
+    scores, the one whose older object is newer comes first.
 
     Args:
-        k: how many.
-        order_by: an SQL expression over the columns of both objects, ``a.`` and ``b.``, ending in ``ASC`` (the
-            default) or ``DESC``; or a function of two mappings from column name to array that returns an array of
-            scores, or the pair ``(function, "DESC")``. Two objects whose score is NULL or NaN are no pair: so it is
-            with a division by zero. A row with NULL or NaN in a number or time that the score uses is invalid; which
-            ones a function uses is found out by calling it with the first row, as both objects of a pair.
-        window: see :func:`skyband.last`. A pair is in a window if both objects are.
+        k: how many pairs to give.
+        order_by: the score: an SQL expression over the columns of both objects, such as ``"abs(a.price - b.price)"``,
+            ending in ``ASC`` (smallest first; the default) or ``DESC``. Or a Python function, for ``DESC`` the pair
+            ``(function, "DESC")``. It is called with two mappings from column names to arrays, one for each object,
+            and returns an array of scores. Two objects whose score is NULL or NaN, after a division by zero for
+            instance, are not a pair. A row with NULL or NaN in a number or time that the score uses is invalid. To
+            find out which columns a function uses, it is called once with the first row as both objects.
+        window: see :func:`skyband.last`. A pair is in a window if both of its objects are.
         where: an SQL condition over both objects, such as ``"a.id < b.id AND a.seller <> b.seller"``.
-        same: columns in which the two objects must agree (the pair is *homochromatic*); NULL is a value like others.
-        different: columns in each of which they must differ (*heterochromatic*).
-        partition_by: columns whose every combination of values gets windows and pairs of its own.
-        select: the columns of the answer, such as ``("a.id", "b.id", "abs(a.price - b.price) AS gap")``; all columns
-            of both objects by default. ``a.id`` is called ``a_id``.
+        same: columns in which the two objects must agree (*homochromatic* pairs). NULL is a value like any other.
+        different: columns in each of which the two objects must differ (*heterochromatic* pairs).
+        partition_by: one or more columns. Each combination of their values has windows and pairs of its own.
+        select: the columns that the answer shows, such as ``("a.id", "b.id", "abs(a.price - b.price) AS gap")``; by
+            default all columns of both objects. The column ``a.id`` is called ``a_id`` in the answer.
         ties, error, algorithm, name: as in :class:`TopK`.
 
     >>> import skyband as sb
@@ -70,13 +72,13 @@ class TopKPairs(Query):
         if both := set(self.same or ()) & set(self.different or ()):
             raise QueryError(f"same={self.same!r} and different={self.different!r} both name {min(both)!r}: no pair "
                              "can agree and differ in it")  # fmt: skip
-        self.terms  # noqa: B018 - reads order_by and where, and refuses what cannot be read
+        self.terms  # noqa: B018 - parses order_by and where, and refuses what cannot be parsed
         for item in self.select or ():
             scoring.compile_item(item, NAMES)
 
     @cached_property
     def terms(self) -> Terms:
-        """``order_by`` and ``where``, read."""
+        """``order_by`` and ``where``, parsed."""
         return Terms(self.order_by, self.where, self.same or (), self.different or ())  # type: ignore[arg-type]
 
     def measure(self) -> Measure:
@@ -107,7 +109,7 @@ class TopKPairs(Query):
 
 
 class PairMeasure(Measure):
-    """The numbers of each row from which the scores of its pairs follow; tags: what must be the same or different."""
+    """Takes from each row the numbers that the scores of its pairs need; its tags are what must agree or differ."""
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms

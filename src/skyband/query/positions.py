@@ -1,4 +1,4 @@
-"""Positions on the axis of a window: microseconds since the epoch, or numbers in a sequence; from columns and back."""
+"""Turns event times and sequence numbers into positions on the axis of a window, and positions into column values."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ MOST = 1 << 60  # the largest position: with a window's length added it stays be
 
 
 def check_position(schema: pa.Schema, window: Window) -> None:
-    """Refuses columns among which there is none that the window goes by."""
+    """Refuses a schema without the event-time or sequence column that the window needs."""
     names = schema.names
     if window.on is None or window.on in names:
         return
@@ -41,7 +41,7 @@ def positions(table: pa.Table, on: str, time: bool) -> Ints:
     """Microseconds since the epoch, or sequence numbers, of column ``on``; -FOREVER for NULL, NaN and out of range."""
     column = table.column(on)
     kind = column.type
-    if pa.types.is_null(kind):  # nothing yet tells what it is
+    if pa.types.is_null(kind):  # only NULLs so far, which do not tell the type
         return np.full(len(column), -FOREVER)
     if not time:
         if not pa.types.is_integer(kind):
@@ -66,7 +66,7 @@ def positions(table: pa.Table, on: str, time: bool) -> Ints:
 
 
 def position_type(kind: pa.DataType | None, window: Window) -> pa.DataType:
-    """The type of window bounds: that of the event-time column where it can hold them, else the next finer one."""
+    """The type of window bounds in the answer: that of the event-time column if it can hold them, else a finer one."""
     if kind is None or not window.time:
         return pa.int64()
     lengths = window.extent, window.every or window.extent
@@ -79,7 +79,7 @@ def position_type(kind: pa.DataType | None, window: Window) -> pa.DataType:
 
 
 def spelled(position: Ints, kind: pa.DataType, time: bool) -> pa.Array:
-    """Positions as values of :func:`position_type`."""
+    """Positions as values of the type that :func:`position_type` gave."""
     if not time:
         return pa.array(position)
     if pa.types.is_timestamp(kind):

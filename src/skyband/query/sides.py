@@ -1,4 +1,8 @@
-"""What ``order_by`` and ``where`` say of two rows: read, fitted to the columns of a stream, evaluated on tables."""
+"""The score and the condition of a query over pairs: parsed, adapted to the types of the columns, and evaluated.
+
+A query over pairs speaks of two rows, its *sides*, ``a`` and ``b``. :class:`Terms` is what it says, :class:`Fitted` the
+same for columns of given types.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -16,22 +20,24 @@ from skyband.expressions.values import floats
 Floats = NDArray[np.float64]
 
 NAMES = ("a", "b")
-SIDES = ("a.", "b.")  # begin the names of the columns of a pair
+SIDES = ("a.", "b.")  # what the names of a pair's columns begin with
 SECOND = 1_000_000
 SAME, DIFFERENT = 0, 1
 
 
 def beside(first: pa.Table, second: pa.Table) -> pa.Table:
-    """Pairs of rows: the columns of the one, called ``a.x``, and those of the other, called ``b.x``."""
+    """Two tables side by side, row by row: column ``x`` of the first is called ``a.x``, that of the second ``b.x``."""
     names = [side + name for side in SIDES for name in first.column_names]
     return pa.table([*first.columns, *second.columns], names)
 
 
 class Value(NamedTuple):
-    """A column of ``Rows.values``, made from a column of the stream.
+    """A column of ``Rows.values``, and the column of the stream that it is made from.
 
-    ``number``: as a double; ``high`` and ``low``: the halves of a 64-bit integer, which a double might round;
-    ``known``: 0, or NaN where it is NULL.
+    Attributes:
+        column: the column of the stream.
+        part: ``number``: its value as a double; ``high`` and ``low``: the halves of a 64-bit integer, which as one
+            double might be rounded; ``known``: 0 where it has a value and NaN where it is NULL.
     """
 
     column: str
@@ -46,18 +52,18 @@ class Colour(NamedTuple):
 
 
 class Fitted:
-    """``order_by`` and ``where`` over columns of these types.
+    """The score and the condition of a query over pairs, for columns of given types.
 
-    A timestamp or date counts as seconds since the epoch, in doubles; the difference of two of them is taken before it
-    is rounded.
+    A timestamp or date counts as seconds since the epoch, as a double. The difference of two of them is exact: it is
+    taken in microseconds, and only then becomes a double.
 
     Attributes:
-        score, condition: as the query has them, but for that.
+        score, condition: those of the query, with times turned into seconds.
         plain: the columns that count as numbers, with their types.
-        values: what the rows carry for compiled scores.
-        required: which of these must not be NaN: those of the score.
-        colours: conditions that two objects agree or differ in a column, taken out of ``where`` and from the query.
-        rest: what is then left of ``where``.
+        values: the numbers that each row carries for compiled scores and conditions.
+        required: for each of these, whether the score uses it; if so, it must not be NaN.
+        colours: the columns in which the objects must agree or differ, from ``same``, ``different`` and ``where``.
+        rest: the condition without those parts that became colours.
     """
 
     def __init__(self, terms: "Terms", schema: pa.Schema) -> None:
@@ -77,7 +83,7 @@ class Fitted:
         values += [Value(name, part) for name in wide for part in ("high", "low")]
         values += [Value(name, "known") for name in self.known]
         self.values = tuple(values)
-        self._read: list[str] | None = None  # the numbers that a Python function looks at, once it is known
+        self._read: list[str] | None = None  # the numbers that a Python function uses, once we know
         self.required = np.array([value.part == "number" and value.column in ranks for value in values], bool)
 
     def numbers(self, table: pa.Table) -> Floats:
@@ -86,7 +92,7 @@ class Fitted:
         return np.stack(columns, axis=1) if columns else np.empty((table.num_rows, 0))
 
     def lacking(self, table: pa.Table, numbers: Floats) -> NDArray[np.bool_]:
-        """For each row whether a number is missing that the score uses; ``numbers`` are the values of the rows."""
+        """Whether each row lacks a number that the score uses; ``numbers`` are its values."""
         source = self.score.source
         if isinstance(source, Expression):
             return np.asarray(np.isnan(numbers[:, self.required]).any(axis=1))
@@ -99,7 +105,10 @@ class Fitted:
         return lacking
 
     def evaluate(self, a: pa.Table, b: pa.Table) -> tuple[Floats, NDArray[np.bool_]]:
-        """The goodness of each pair of rows (NaN: none), and whether ``where`` holds; a function sees only those."""
+        """For each pair of rows its goodness (NaN: none) and whether ``where`` holds.
+
+        A Python function is called only with pairs for which it holds.
+        """
         first, second = self._ready(a), self._ready(b)
         both = beside(first, second)
         holds = np.ones(a.num_rows, bool) if self.condition is None else self.condition.evaluate(both)
@@ -112,7 +121,7 @@ class Fitted:
         return score if self.score.descending else 0.0 - score, holds
 
     def _ready(self, table: pa.Table) -> pa.Table:
-        """Timestamps as microseconds, which the rewritten expressions expect."""
+        """The table with its times as microseconds, which is what the rewritten expressions expect."""
         for i, field in enumerate(table.schema):
             if _is_time(field.type):
                 table = table.set_column(i, field.name, _microseconds(table.column(i)))
@@ -124,7 +133,10 @@ class Fitted:
         return f"{self._rewritten(score.source, pair)} {'DESC' if score.descending else 'ASC'}"
 
     def _rewritten(self, source: Expression, pair: list[str]) -> str:
-        """The text with every timestamp, and every difference of two, brought from microseconds to seconds."""
+        """The expression with every time, and every difference of two times, divided into seconds.
+
+        Its columns will hold microseconds.
+        """
         source.needs(pair)
 
         def is_time(node: exp.Expr | None) -> bool:
@@ -150,7 +162,12 @@ class Fitted:
         return list(dict.fromkeys(name[2:] for name in source.needs(pair)))
 
     def _lifted(self, terms: "Terms", pair: list[str]) -> tuple[tuple[Colour, ...], Expression | None]:
-        """Equality of a column other than a float is one of codes; NULLs, which are then equal, are sorted out."""
+        """The columns in which objects must agree or differ, and what is left of ``where`` without such conditions.
+
+        ``a.x = b.x`` and ``a.x <> b.x`` compare the codes of values rather than the values, which is faster; not so for
+        floats. Codes know NULL as a value like any other, but these conditions are not true of it. So such columns are
+        listed in ``known``, by which rows with NULL are told apart.
+        """
         colours = [Colour(tag, kind) for tag, kind in enumerate(terms.kinds)]
         self.known: list[str] = []
         if self.condition is None:
@@ -169,12 +186,13 @@ class Fitted:
 
 
 class Terms:
-    """``order_by`` and ``where`` of a query over pairs, as written.
+    """The score and the condition of a query over pairs, as they are written.
 
     Attributes:
-        tags: groups of columns whose values are compared for equality only.
-        kinds: SAME or DIFFERENT, for the groups that the query names with ``same`` and ``different``.
-        lifted: the groups behind them: columns that ``where`` compares, by the text of the comparison's left side.
+        tags: groups of columns that are only compared for equality: first those of ``same`` and ``different``, then
+            columns that ``where`` compares.
+        kinds: SAME or DIFFERENT for each of the first groups, those of ``same`` and ``different``.
+        lifted: the place in ``tags`` of each column that ``where`` compares, by the text of the comparison's left side.
     """
 
     def __init__(self, order_by: scoring.OrderBy, where: str | None, same: Sequence[str], different: Sequence[str]):
@@ -194,7 +212,7 @@ class Terms:
         self._fitted: Fitted | None = None
 
     def needs(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The columns that are looked at, as they are called among ``names``."""
+        """The columns that are needed, spelled as in ``names``."""
         tags = [find_column(name, names) for group in self.tags for name in group]
         if not isinstance(self.score.source, Expression):
             return tuple(names)
@@ -203,7 +221,7 @@ class Terms:
         return tuple(dict.fromkeys([name[2:] for source in sources for name in source.needs(pair)] + tags))
 
     def fit(self, schema: pa.Schema) -> Fitted:
-        """The same over columns of these types; refuses what cannot be evaluated there."""
+        """The same for columns of these types; refuses what cannot be evaluated over them."""
         if self._fitted is None or not self._fitted.schema.equals(schema):
             self._check_colours(schema.names)
             fitted = Fitted(self, schema)
@@ -212,7 +230,7 @@ class Terms:
         return self._fitted
 
     def _check_colours(self, names: Sequence[str]) -> None:
-        """Refuses a column that the objects of a pair are to agree and to differ in, however it is written."""
+        """Refuses a column that is in both ``same`` and ``different``, even if its name is spelled in two ways."""
         alike: set[str] = set()
         unlike: set[str] = set()
         for group, kind in zip(self.tags, self.kinds, strict=False):  # further groups are those of where
@@ -222,7 +240,7 @@ class Terms:
 
 
 def conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """The conditions that must all be true for the whole to be."""
+    """The conditions that AND joins at the top level of a condition: the whole is true if all of them are."""
     while isinstance(tree, exp.Paren):
         tree = tree.this
     if isinstance(tree, exp.And):
@@ -233,7 +251,7 @@ def conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def chromatic(tree: exp.Expr) -> tuple[int, exp.Column | None]:
-    """Whether a condition says that two rows agree or differ in a column, and in which."""
+    """SAME or DIFFERENT and the column, for a condition ``a.x = b.x`` or ``a.x <> b.x``; no column for any other."""
     if isinstance(tree, exp.EQ | exp.NEQ):
         left, right = tree.this, tree.expression
         sides = {side.table.lower() for side in (left, right) if isinstance(side, exp.Column)}
@@ -252,7 +270,7 @@ def _is_wide(kind: pa.DataType | None) -> bool:
 
 def _is_plain(kind: pa.DataType) -> bool:
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    return bool(number or pa.types.is_null(kind) or _is_time(kind))  # nothing but NULL may turn out to be numbers
+    return bool(number or pa.types.is_null(kind) or _is_time(kind))  # all NULL so far: numbers may still come
 
 
 def _microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:

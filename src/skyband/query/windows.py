@@ -1,8 +1,9 @@
-"""Sliding windows: what ``last(...)`` means, and the pure arithmetic of panes, window ends and expiry.
+"""Sliding windows: what ``last(...)`` means, and the arithmetic of panes and window ends.
 
-Positions on the axis of a window are integers: microseconds since the epoch for time windows, object numbers (from 0)
-for count windows. A hopping window is ``[end - extent, end)`` with ``end`` a multiple of ``every``; a *pane* is the
-slice between two neighbouring window bounds, ``gcd(extent, every)`` long, so a window is always a run of whole panes.
+An object has a *position* on the axis of the window, an integer: microseconds since the epoch for time windows, the
+number of the object (from 0) for count windows. A *hopping* window moves ``every`` positions at a time: it is
+``[end - extent, end)`` for each ``end`` that is a multiple of ``every``. The axis is cut into *panes* of length
+``gcd(extent, every)``, so that a window is always a run of whole panes.
 """
 
 import math
@@ -35,12 +36,12 @@ _WORDS = _SHORT | {word + end: name for word, name in (_MIDDLE | {n: n for n in 
 _NUMPY = {unit: _UNITS[name] * 10**12 for unit, name in (_SHORT | {"D": "day", "W": "week"}).items()}
 _NUMPY |= {"ns": 10**9, "ps": 10**6, "fs": 10**3, "as": 1}
 EVENT_TIME = "ts"  # the column that time windows go by unless told otherwise
-_MOST = 1 << 60  # a position and a length, or two lengths, must add up within 64 bits
+_MOST = 1 << 60  # the sum of a position and a length, or of two lengths, must fit into 64 bits
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 
 
 def whole(value: Any) -> int | None:
-    """A whole number as Python has it, NumPy's included; None for anything else, truth values too.
+    """The given whole number (Python's or NumPy's) as an int; None for anything else, True and False included.
 
     >>> whole(3), whole(np.int8(3)), whole(3.0), whole(True)
     (3, 3, None, None)
@@ -77,7 +78,7 @@ def duration(given: Duration, field: str = "duration") -> int:
 
 
 def _read(text: str, field: str) -> int:
-    """Microseconds in a duration that is written out."""
+    """Microseconds in a duration that is given as text."""
     total, position = 0.0, 0
     while position < len(text):
         part = _PART.match(text, position)
@@ -115,12 +116,14 @@ class Window:
     """A sliding window; build it with :func:`last`.
 
     Attributes:
-        time: whether positions are event times (microseconds) rather than object numbers.
-        extent: its length, in positions.
-        every: the slide in positions, or None where the window moves with every arrival.
-        on: the event-time column, or for count windows the dense sequence column (None: arrival order).
-        late: how far behind the newest position of the earlier batches a row may come. For count windows with ``on``
-            None means that rows wait until every earlier number has come.
+        time: True for a time window, whose positions are event times in microseconds; False for a count window, whose
+            positions are object numbers.
+        extent: its length: microseconds, or a number of objects.
+        every: how far it moves at a time, in the same unit; None if it moves with every arrival.
+        on: the event-time column of a time window; the sequence column of a count window, or None if objects are
+            numbered in the order in which they arrive.
+        late: how far a row may be behind the newest position of the earlier batches. None for a count window with
+            ``on``: rows wait until every smaller number has come, however long that takes.
 
     >>> last("600 secs", every="1 min", on="ts")
     last('10 minutes', every='1 minute')
@@ -139,23 +142,23 @@ class Window:
 
     @property
     def kind(self) -> str:
-        """``"hopping"`` or ``"arrival"``: what an algorithm must be able to serve."""
+        """``"hopping"``, or ``"arrival"`` if the window moves with every arrival; algorithms say which they serve."""
         return "hopping" if self.hopping else "arrival"
 
     @property
     def pane(self) -> int:
-        """The length of a pane (hopping windows)."""
+        """The length of a pane: every window is a run of whole panes (hopping windows only)."""
         return math.gcd(self.extent, self.slide)
 
     @property
     def slide(self) -> int:
-        """``every``, for code that serves hopping windows only."""
+        """``every``, for code that is for hopping windows only; an error otherwise."""
         if self.every is None:
             raise ValueError("a window that moves with every arrival has no slide")
         return self.every
 
     def start(self, end: int) -> int:
-        """The first position of the window that ends at ``end``; a young count window starts at object 0."""
+        """The first position of the window that ends at ``end``; for a count window, never below object 0."""
         return end - self.extent if self.time else max(0, end - self.extent)
 
     def first_end(self, position: int) -> int:
@@ -182,16 +185,20 @@ class Window:
 
 
 def last(extent: Length, every: Length | None = None, on: str | None = None, late: Length | None = None) -> Window:
-    """The window over the last ``extent`` objects (an int) or stretch of event time (a duration).
+    """A sliding window: the last ``extent`` objects, or the last stretch of event time.
 
     Args:
-        extent: how far back the window reaches: ``10_000`` objects, or ``"10 minutes"``. A duration is a text such as
-            ``"90 secs"`` or ``"1h 30m"``, a ``datetime.timedelta`` or a ``numpy.timedelta64``, here and everywhere.
-        every: how far it moves at a time, in the same kind of unit; left out, it moves with every arrival.
-        on: the event-time column (default ``"ts"``); for a count window an optional sequence column, dense from 0 in
-            each partition, by which rows are placed whatever order they come in.
-        late: how far behind the newest event time a row may come (default ``"0 seconds"``); a row that is later is
-            left out and counted. For a count window with ``on``: how many numbers behind the newest one.
+        extent: how long the window is: ``10_000`` for objects, ``"10 minutes"`` for event time. A duration is a text
+            such as ``"90 secs"`` or ``"1h 30m"``, a ``datetime.timedelta`` or a ``numpy.timedelta64``, here and
+            everywhere.
+        every: how far the window moves at a time, in objects or time like ``extent``, for instance ``"1 minute"``. If
+            it is left out, the window moves with every arrival.
+        on: for a window of time, the column with the event time (default ``"ts"``). For a window of objects, a column
+            that numbers the objects of each partition 0, 1, 2, … without gaps; rows may then come in any order. Left
+            out, objects count in the order in which they arrive.
+        late: how late a row may come (default ``"0 seconds"``): how far its event time may be behind the newest one
+            of the earlier batches. A row that is later still is left out and counted. For a window of objects with
+            ``on``: how many numbers it may be behind the newest one; left out, rows wait for every missing number.
 
     >>> print(last("10 minutes", every="1 minute"))
     last 10 minutes every 1 minute on ts
