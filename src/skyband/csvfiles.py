@@ -1,4 +1,4 @@
-"""CSV, read by one set of rules wherever a query is put to it: in this process and by Spark's workers.
+"""Reads CSV files, by the same rules in this process and in Spark's workers.
 
 - The first row of a file names its columns; the files of one table have the same names, in any order. A file of no
   bytes has no rows.
@@ -35,12 +35,12 @@ _TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"))  # without a zone, and 
 
 
 class File(NamedTuple):
-    """A file of a table.
+    """One of the CSV files that make up a table.
 
     Attributes:
         name: what messages call it.
         source: its path, or the bytes in it.
-        below: its path below the directory that was named, of which parts may be ``name=value``.
+        below: its path within the directory that was named; parts of it may be ``name=value``.
     """
 
     name: str
@@ -49,7 +49,7 @@ class File(NamedTuple):
 
     @property
     def parts(self) -> dict[str, str]:
-        """The columns that its directories give it.
+        """The columns that its directories ``name=value`` give it.
 
         >>> File("a.csv", "/trades/day=3/a.csv", "day=3/a.csv").parts
         {'day': '3'}
@@ -63,12 +63,12 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads files that are alike, with the columns that :func:`reader` found.
+    """Reads files that have the same columns; :func:`reader` finds these and builds it.
 
     Attributes:
-        delimiter: what separates fields.
-        fields: the columns in the files, with the types that their values are read as.
-        schema: the columns of the rows: those, and what directories give.
+        delimiter: the character between fields.
+        fields: the columns in the files, with the types as which their values are read.
+        schema: the columns of the rows: those in the files, and those that directories give.
     """
 
     delimiter: str
@@ -76,7 +76,7 @@ class Reader:
     schema: pa.Schema
 
     def read(self, file: File) -> Iterator[pa.RecordBatch]:
-        """The rows of a file."""
+        """The rows of one file, as batches."""
         parts = file.parts
         if [*self.fields.names, *parts] != self.schema.names:
             raise SkybandError(f"{file.name}: its directories give the columns {list(parts)}; those of the other files "
@@ -90,12 +90,12 @@ class Reader:
 
 
 def reader(files: Sequence[File], delimiter: str = ",", time: str | None = None) -> Reader:
-    """A reader for some files and others like them; goes through these files for the types of their columns.
+    """Builds a reader for some files and others like them, after reading these to find the types of their columns.
 
     Args:
         files: at least one.
-        delimiter: what separates fields.
-        time: the event-time column, which is made one of timestamps if it is text.
+        delimiter: the character between fields.
+        time: the event-time column; if it is text, it is turned into timestamps.
     """
     if not (filled := [file for file in files if _header(file, delimiter)]):
         raise SkybandError(f"{files[0].name} is empty: its first row must name its columns")
@@ -122,7 +122,7 @@ def reader(files: Sequence[File], delimiter: str = ",", time: str | None = None)
 
 
 def time_type(columns: Iterable[pa.Array | pa.ChunkedArray], name: str) -> pa.DataType:
-    """The type of times, with a zone or without, that the first text in a column that is a time has."""
+    """The timestamp type of a column of text: with a zone or without, as in the first text that is a time."""
     other = None
     for column in columns:
         for text in column.unique().drop_null().to_pylist():
@@ -137,7 +137,7 @@ def time_type(columns: Iterable[pa.Array | pa.ChunkedArray], name: str) -> pa.Da
 
 
 def times(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    """A column of text as times of this type; NULL where a text is none."""
+    """A column of text as times of this type; NULL where a text is no time."""
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:
@@ -154,9 +154,9 @@ def _time(text: str, kind: pa.DataType) -> Any:
 
 
 def _fits(file: File, delimiter: str, types: dict[str, pa.DataType]) -> list[str]:
-    """The names of a file's columns if all its values fit the types; else gives one of them its next type.
+    """The names of a file's columns if all its values fit the types; no names if not, and one type is then made wider.
 
-    Columns that are not among the types yet, since no file before had a value in them, get theirs from this one.
+    A column that has no type yet, because it had no value in the files before, gets its type from this file.
     """
     names: list[str] = []
     try:
@@ -177,7 +177,7 @@ def _fits(file: File, delimiter: str, types: dict[str, pa.DataType]) -> list[str
 
 
 class _MisfitError(SkybandError):
-    """A value that does not fit the type of its column."""
+    """A value does not fit the type of its column."""
 
     def __init__(self, sentence: str, column: str, type: pa.DataType) -> None:
         super().__init__(sentence)
@@ -186,7 +186,7 @@ class _MisfitError(SkybandError):
 
 
 def _batches(file: File, delimiter: str, types: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-    """The rows of a file with these types, guessed where there are none, after an empty batch that has the columns."""
+    """The rows of a file, after an empty batch that shows its columns; types that are not given are guessed."""
     names = _header(file, delimiter)
     if not names:
         return

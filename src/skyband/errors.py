@@ -6,11 +6,11 @@ class SkybandError(Exception):
 
 
 class QueryError(SkybandError, ValueError):
-    """A query, or the data it is put to, that cannot be answered as written."""
+    """A query that makes no sense, or that cannot be answered over the data it was given."""
 
 
 class StateError(SkybandError, ValueError):
-    """A saved state that is damaged, of another version, or of another query."""
+    """A saved state that cannot be used: it is damaged, from another version, or of another query."""
 
 
 class DataWarning(UserWarning):

@@ -1,8 +1,8 @@
 """The total order of objects: written once here, compiled by the kernels, used by every merge.
 
-Inside the engine a score is a *goodness*: larger is better (``order_by ... ASC`` is negated on the way in and turned
-back on the way out). Better goodness comes first; equal goodness: the newer object first, by event time and then by
-arrival number. Arrival numbers are unique, so the order is total.
+Inside the engine a score is a *goodness*, of which larger is better: a score that is ordered ``ASC`` is negated on its
+way in and on its way out. The object with the larger goodness comes first; of two with equal goodness the newer one, by
+event time and then by arrival number. Arrival numbers are unique, so the order is total.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def newer(time_a: int, number_a: int, time_b: int, number_b: int) -> bool:
-    """Whether object a is newer than object b: it leaves every sliding window no earlier than b does."""
+    """Whether object a is newer than object b, and so leaves every sliding window no earlier than b."""
     if time_a != time_b:
         return time_a > time_b
     return number_a > number_b

@@ -1,4 +1,4 @@
-"""Helpers for unit tests of a query; those that need Spark are in :mod:`skyband.spark.testing`.
+"""Helpers for testing your own queries; those that need Spark are in :mod:`skyband.spark.testing`.
 
 >>> import skyband as sb
 >>> query = sb.TopK(k=1, order_by="price DESC", window=sb.last(2, every=2), select=("id",))
@@ -18,12 +18,12 @@ from skyband.query import Query
 
 
 def answer(query: Query | Sequence[Query], batches: Iterable[Batch], flush: bool = True) -> pa.Table:
-    """All that a query emits for some batches.
+    """Everything that a monitor returns for a query over some batches, as one table.
 
     Args:
-        query: one, or a list.
-        batches: what :meth:`skyband.Monitor.push` takes.
-        flush: whether the stream then ends, which closes the windows that are open.
+        query: one query, or a list of them.
+        batches: the batches, each as :meth:`skyband.Monitor.push` takes it.
+        flush: whether to end the stream after them, which closes the windows of time that are still open.
     """
     monitor = Monitor(query)
     tables = [monitor.push(batch) for batch in batches]
@@ -31,7 +31,7 @@ def answer(query: Query | Sequence[Query], batches: Iterable[Batch], flush: bool
 
 
 def assert_same_rows(got: pa.Table, expected: pa.Table) -> None:
-    """Raises unless two tables have the same columns and the same rows, in whatever order.
+    """Raises an ``AssertionError`` unless two tables have the same columns and the same rows, in any order.
 
     >>> assert_same_rows(pa.table({"x": [1, 2]}), pa.table({"x": [2, 1]}))
     >>> assert_same_rows(pa.table({"x": [1, 2]}), pa.table({"x": [2, 2]}))

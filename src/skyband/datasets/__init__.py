@@ -1,4 +1,4 @@
-"""Generated data: no download, and the same seed gives the same data.
+"""Generated data for examples, tests and benchmarks: nothing is downloaded, and the same seed gives the same data.
 
 Scores in arrival order (:mod:`~skyband.datasets.scores`), times and orders of arrival
 (:mod:`~skyband.datasets.arrivals`), points for :class:`skyband.Nearest` (:mod:`~skyband.datasets.points`), objects

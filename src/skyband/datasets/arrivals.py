@@ -1,4 +1,4 @@
-"""When objects happen, and in which order they are heard of."""
+"""Event times of generated streams, and orders of arrival in which some objects come late."""
 
 from datetime import timedelta
 
@@ -11,16 +11,16 @@ Ints = NDArray[np.int64]
 
 
 def bursty(n: int, seed: int = 0, gap: float = 1000.0, burst: float = 20.0, length: float = 100.0) -> Ints:
-    """n event times from 0 on, in microseconds and in order: calm stretches and bursts by turns.
+    """n event times in ascending order, in microseconds from 0 on: calm stretches and bursts take turns.
 
-    Within a stretch the gaps are exponential. On average half of the objects come in bursts, so most of the *time* is
-    calm. Gaps below a microsecond become ties.
+    Within a stretch the gaps are exponentially distributed. On average half of the objects come in bursts, so most of
+    the *time* is calm. Gaps below a microsecond become ties.
 
     Args:
         n: how many.
         seed: of the random numbers.
         gap: the mean gap between neighbours over the whole stream, in microseconds.
-        burst: how many times faster objects come in a burst.
+        burst: how many times as fast objects come in a burst as in a calm stretch.
         length: how many objects a stretch has on average.
 
     >>> bursty(6, gap=10, burst=50, length=2)
@@ -37,9 +37,9 @@ def bursty(n: int, seed: int = 0, gap: float = 1000.0, burst: float = 20.0, leng
 
 
 def late(time: Ints, by: int | str | timedelta, seed: int = 0) -> NDArray[np.intp]:
-    """An order of arrival for objects with these event times: no object comes after one that is more than ``by`` newer.
+    """An order of arrival for objects with these event times, in which each is delayed at random by up to ``by``.
 
-    Each object is held up by a random delay between nothing and ``by``.
+    So no object arrives after one that is more than ``by`` newer.
 
     Args:
         time: event times, in microseconds.

@@ -1,4 +1,4 @@
-"""Points of the unit cube, in arrival order, as (n, d) arrays: for nearest, dominating and closest points."""
+"""Points in the unit cube, as arrays of n rows and d columns: data for nearest, dominating and closest points."""
 
 from collections.abc import Callable
 
@@ -20,9 +20,9 @@ def independent(n: int, d: int = 2, seed: int = 0) -> Floats:
 def clustered(n: int, d: int = 2, clusters: int = 2, variance: float = 0.1, seed: int = 0) -> Floats:
     """n points in Gaussian clusters around random centres, cut off at the bounds of the unit cube.
 
-    The defaults are those of Pripužić, Podnar Žarko and Aberer (TODS 2015, section 8): two centres, variance 0.1 in
-    each dimension. The paper does not say how it keeps the points within [0, 1]; here a coordinate that falls outside
-    is drawn again.
+    The defaults (two centres, variance 0.1 in each dimension) are those of Pripužić, Podnar Žarko and Aberer (TODS
+    2015, section 8). The paper does not say how it keeps the points within [0, 1]; here a coordinate that falls
+    outside is drawn again.
 
     >>> points = clustered(1000, variance=0.001)
     >>> bool(points.min() >= 0), bool(points.max() <= 1)
@@ -37,9 +37,10 @@ def clustered(n: int, d: int = 2, clusters: int = 2, variance: float = 0.1, seed
 
 
 def correlated(n: int, d: int = 2, spread: float = 0.05, seed: int = 0) -> Floats:
-    """n points of the unit cube along its diagonal: what is good in one dimension is good in the others.
+    """n points near the diagonal of the unit cube: a point that is good in one dimension is good in the others.
 
-    As *correlated* of Börzsönyi, Kossmann and Stocker (ICDE 2001), whose words leave the spread open.
+    These are the *correlated* points of Börzsönyi, Kossmann and Stocker (*The Skyline Operator*, ICDE 2001), who do
+    not say how far from the diagonal the points may lie.
 
     >>> points = correlated(1000, d=3)
     >>> bool(np.corrcoef(points.T)[0, 1] > 0.5), bool(points.min() >= 0)
@@ -49,10 +50,11 @@ def correlated(n: int, d: int = 2, spread: float = 0.05, seed: int = 0) -> Float
 
 
 def anticorrelated(n: int, d: int = 2, spread: float = 0.05, seed: int = 0) -> Floats:
-    """n points of the unit cube near the plane through its middle: what is good in one dimension is bad in others.
+    """n points near a plane across the unit cube: a point that is good in one dimension is bad in others.
 
-    As *anti-correlated* of Börzsönyi, Kossmann and Stocker (ICDE 2001): a plane is chosen close to the middle, and a
-    point at random on it.
+    These are the *anti-correlated* points of Börzsönyi, Kossmann and Stocker (*The Skyline Operator*, ICDE 2001). For
+    each point a plane at right angles to the diagonal is drawn, close to the middle of the cube, and then a point at
+    random on it.
 
     >>> points = anticorrelated(1000, d=3)
     >>> bool(np.corrcoef(points.T)[0, 1] < -0.2), bool(points.min() >= 0)
@@ -69,7 +71,7 @@ def anticorrelated(n: int, d: int = 2, spread: float = 0.05, seed: int = 0) -> F
 def _around_the_diagonal(
     n: int, d: int, seed: int, draw: Callable[[np.random.Generator, int], tuple[Floats, Floats]]
 ) -> Floats:
-    """Points on the diagonal, moved; those that fall outside the unit cube are drawn again."""
+    """Points on the diagonal, each moved a little at random; those that fall outside the unit cube are drawn again."""
     rng, points = np.random.default_rng(seed), np.empty((0, d))
     while points.shape[0] < n:
         centre, away = draw(rng, 2 * (n - points.shape[0]) + 64)

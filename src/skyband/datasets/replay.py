@@ -1,4 +1,4 @@
-"""The stream of trades as it might come over a wire: file by file, a little out of order, and not without faults."""
+"""A live stream of trades for the demonstration: file by file, a little out of order, with some faulty rows."""
 
 import os
 import threading
@@ -27,9 +27,9 @@ class Replay(threading.Thread):
     """Writes trades into a directory as small Parquet files, at a steady pace, until it is stopped.
 
     Args:
-        directory: where to; it is made if need be.
+        directory: where to write; it is made if it does not exist.
         rate: rows a second.
-        speed: how many times faster than the clock on the wall event time runs.
+        speed: how many times as fast as the clock on the wall event time runs.
         seed: of the random numbers; the same seed gives the same rows, order and faults.
     """
 
@@ -42,7 +42,7 @@ class Replay(threading.Thread):
         self._stopped = threading.Event()
 
     def write(self) -> None:
-        """Write the next file, now."""
+        """Write the next file at once."""
         table = next(self._pieces)
         name = f"{next(self._number):06}.parquet"
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ class Replay(threading.Thread):
 
 
 def pieces(rate: int, speed: float, seed: int = 0) -> Iterator[pa.Table]:
-    """The rows of each file, without end.
+    """The rows of one file after the other, without end.
 
     >>> first = next(pieces(rate=1000, speed=60.0))
     >>> first["ts"][0].as_py() < first["ts"][-1].as_py()
@@ -86,7 +86,7 @@ def pieces(rate: int, speed: float, seed: int = 0) -> Iterator[pa.Table]:
 
 
 def _with_faults(table: pa.Table, stamp: Ints, first: int, rng: np.random.Generator) -> pa.Table:
-    """The rows numbered from ``first`` on and with these event times, but for some that are damaged on purpose."""
+    """The rows with ids from ``first`` on, a few of them damaged on purpose: far too late, or without a price."""
     healthy = stamp < int(OPENING.timestamp()) * 1_000_000 + _SAFE
     luck = np.where(healthy, 1.0, rng.random(stamp.size))
     stamp = np.where(luck < FAULTS, stamp - _FAR, stamp)

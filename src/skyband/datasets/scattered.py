@@ -1,4 +1,4 @@
-"""Objects whose attributes come in several streams: what :class:`skyband.TopKGroups` is asked about."""
+"""Objects whose values are scattered over several streams: data for :class:`skyband.TopKGroups`."""
 
 from collections import deque
 
@@ -9,15 +9,15 @@ import pyarrow as pa
 def scattered(n: int, streams: int = 3, xi: float = 0.5, recent: int = 10, seed: int = 0) -> pa.Table:
     """n rows of several streams, with columns ``id``, ``stream`` and ``value`` (uniform in [0, 1)).
 
-    The synthetic data of Haghani, Michel and Aberer (CIKM 2009, section 6.1): each row is of a random stream; its
-    object is, with probability ``xi``, one of the last ``recent`` of another stream, else a new one. No stream reports
-    an object twice.
+    These are the synthetic data of Haghani, Michel and Aberer (CIKM 2009, section 6.1). Each row is of a random stream.
+    With probability ``xi`` its object is one of the last ``recent`` objects of another stream, else a new one. No
+    stream reports an object twice.
 
     Args:
         n: how many rows.
         streams: how many streams.
-        xi: how strongly they are correlated.
-        recent: how far back a stream looks at the others; the paper does not say.
+        xi: how strongly the streams are correlated, from 0 to 1 (the paper's ξ).
+        recent: how many objects a stream looks back in another one; the paper does not say.
         seed: of the random numbers.
 
     >>> table = scattered(1000)

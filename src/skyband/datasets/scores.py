@@ -1,4 +1,4 @@
-"""Scores of a stream, in arrival order: the easy, the hard and the awkward cases of a ranking over a sliding window."""
+"""Scores of generated streams, in the order of arrival: easy, hard and awkward cases for a sliding window."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,8 @@ def random_walk(n: int, seed: int = 0) -> Floats:
 def rising(n: int, seed: int = 0) -> Floats:
     """Uniform scores from the smallest to the largest.
 
-    Ranked ``DESC``, each object beats all before it and only the newest k matter; ranked ``ASC``, as :func:`falling`.
+    Ranked ``DESC``, each object beats all before it, so only the newest k matter. Ranked ``ASC``, this is the worst
+    case, like :func:`falling` ranked ``DESC``.
     """
     return np.sort(uniform(n, seed))
 
@@ -41,7 +42,7 @@ def falling(n: int, seed: int = 0) -> Floats:
 
 
 def constant(n: int, value: float = 0.0) -> Floats:
-    """The same score n times: time alone decides the ranking, and with ``ties="all"`` everything is in it."""
+    """The same score n times: age alone decides the ranking, and with ``ties="all"`` every object is in it."""
     return np.full(n, value)
 
 

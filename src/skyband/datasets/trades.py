@@ -1,4 +1,4 @@
-"""A day at an invented stock exchange: the stream that the documentation and the demonstration rank."""
+"""Trades of an invented stock exchange: the stream that the documentation and the demonstration rank."""
 
 from datetime import UTC, datetime
 
@@ -17,11 +17,11 @@ _LOT = 100
 
 
 def trades(n: int, seed: int = 0, gap: float = 5000.0) -> pa.Table:
-    """n trades in the order of their time.
+    """n trades as an Arrow table, in the order of their event times.
 
-    Columns: ``id`` (from 0), ``ts`` (UTC, in whole milliseconds: trades of a burst often share one), ``symbol``
-    (twelve, the r-th most popular with a share proportional to 1 / r), ``price`` (a random walk for each symbol, in
-    whole cents), ``volume`` (log-normal, in round lots of 100) and ``exchange``.
+    The columns are ``id`` (from 0), ``ts`` (UTC, in whole milliseconds, so that trades of a burst often share one),
+    ``symbol`` (one of twelve; the r-th most popular has a share proportional to 1 / r), ``price`` (a random walk for
+    each symbol, in whole cents), ``volume`` (log-normal, in round lots of 100) and ``exchange``.
 
     Args:
         n: how many.

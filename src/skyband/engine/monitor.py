@@ -1,4 +1,4 @@
-"""Monitor: put a query, or several, to a stream of batches in this process."""
+"""The monitor: answers a query, or several, over a stream of batches, in this process."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,14 +24,14 @@ from skyband.storage.tables import table_from_bytes, table_to_bytes
 
 @dataclass(frozen=True)
 class Stats:
-    """What a monitor has seen and what it holds.
+    """Counts of the rows that a monitor has seen, and of what it holds.
 
     Attributes:
-        seen: rows pushed.
+        seen: rows pushed so far.
         late: rows left out because they came too late.
-        invalid: rows left out because their score or event time is NULL or NaN.
-        candidates: objects held.
-        bytes: bytes held: the algorithm's arrays, the columns of the objects held, the partitions.
+        invalid: rows left out because they have no score or event time, for instance because a value is NULL or NaN.
+        candidates: objects held because they are, or may still come to be, in an answer.
+        bytes: memory held: the algorithm's arrays, the columns of the objects held, the partitions.
     """
 
     seen: int
@@ -42,7 +42,7 @@ class Stats:
 
 
 class Monitor:
-    """Answers a continuous query over batches as they come.
+    """Answers one or more continuous queries over a stream that is pushed to it batch by batch.
 
     >>> import skyband as sb
     >>> m = sb.Monitor(sb.TopK(k=2, order_by="price DESC", window=sb.last(4, every=2)))
@@ -52,11 +52,11 @@ class Monitor:
     [3]
 
     Args:
-        query: one query, or a list of them; queries that differ only in k, window length and ties share one state.
-        schema: the types of some or all columns (a ``pyarrow.Schema``, or a mapping from names to types such as
-            ``"int64"``), which then never change. The type of any other column is settled by its first value that is
-            not NULL: later integers may be larger ones, or become floats, as long as nothing is lost; any other change
-            of type is refused.
+        query: one query, or a list of them. Queries that differ only in k, window length and ties share one state.
+        schema: the types of some or all columns, which then never change: a ``pyarrow.Schema``, or a mapping from names
+            to types such as ``"int64"``. The type of any other column is settled by its first value that is not NULL.
+            After that it may only widen without loss, from smaller integers to larger ones for instance, or from
+            integers to floats; any other change of type is refused.
     """
 
     def __init__(self, query: Query | Sequence[Query], schema: Types | None = None) -> None:
@@ -70,14 +70,18 @@ class Monitor:
         self._flushed = False
 
     def push(self, batch: Batch) -> pa.Table:
-        """Take in a batch; return what was emitted.
+        """Take in the next rows of the stream, and return the answer rows that they bring about.
 
-        The columns are those of the first batch, in any order; later ones may have more, which are left out. A batch
-        that is refused changes nothing.
+        With a hopping window these are the rankings of the windows that close with this batch. With a window that moves
+        at every arrival they are changes: who entered the top k (``+``) and who left it (``-``).
+
+        The first batch says which columns there are. Later batches must have them too, in any order; columns that they
+        have beside these are ignored. A batch that is refused with an error changes nothing.
 
         Args:
-            batch: anything with the Arrow PyCapsule interface (a table, record batch or reader of PyArrow, a DataFrame
-                of pandas or polars, a relation of DuckDB, …), or a dict of arrays. A reader is read to its end.
+            batch: the rows: a dict of arrays, or anything with the Arrow PyCapsule interface (a table, record batch or
+                reader of PyArrow, a DataFrame of pandas or polars, a relation of DuckDB, …). A reader is read to its
+                end.
         """
         if self._flushed:
             raise StateError("flush() has ended this stream; build a new Monitor for another one")
@@ -95,7 +99,7 @@ class Monitor:
         return answer
 
     def flush(self) -> pa.Table:
-        """The stream has ended: close the windows that are still open and return them."""
+        """End the stream: close the windows of time that are still open, and return their rankings."""
         with self._all_or_nothing():
             self._flushed = True
             return self._together(self._placed([pipeline.flush() for pipeline in self.pipelines]))
@@ -111,9 +115,10 @@ class Monitor:
         (['few', 'many', 'many'], [2])
 
         Args:
-            k: at most the query's k; its k by default. Of several queries each gives up to its own k.
-            last: a length up to the window's extent: objects, or a duration. Of several queries each goes back up to
-                its own extent.
+            k: how many ranks, at most the query's k; by default the query's k. Of several queries each gives up to its
+                own k.
+            last: the length of the shorter window, at most that of the query's: a number of objects, or a duration. Of
+                several queries each goes back up to its own extent.
             query: the name of the one query that is wanted, with its own k and extent for limits; all by default.
         """
         asked = [place for place, name in enumerate(self.names) if query in (None, name)]
@@ -136,7 +141,7 @@ class Monitor:
 
     @property
     def stats(self) -> Stats:
-        """Counts of rows seen and left out, and of what is held."""
+        """How many rows were seen and left out, and how much is held."""
         return Stats(
             *self._counts(),
             sum(p.algorithm.candidates for p in self.pipelines),
@@ -144,7 +149,7 @@ class Monitor:
         )
 
     def dumps(self) -> bytes:
-        """The whole state as bytes, for :meth:`loads`."""
+        """The whole state as bytes, from which :meth:`loads` builds a monitor that goes on."""
         metas: list[dict[str, Any]] = []
         arrays: dict[str, NDArray[Any]] = {}
         for i, pipeline in enumerate(self.pipelines):
@@ -158,12 +163,12 @@ class Monitor:
 
     @classmethod
     def loads(cls, blob: bytes, query: Query | Sequence[Query] | None = None) -> "Monitor":
-        """A monitor that goes on where the one that was dumped stood.
+        """A monitor that goes on from a saved state.
 
         Args:
             blob: what :meth:`dumps` returned.
-            query: the query it belongs to. It is in the blob unless ``order_by`` is a Python function; if given, it
-                must be the same one.
+            query: the query, or the list of them, that the saved monitor answered. It may be left out, since the blob
+                contains it, unless it has a Python function.
         """
         meta, arrays = state.unpack(blob)
         if "pipelines" not in meta or "queries" not in meta:
@@ -191,19 +196,19 @@ class Monitor:
         return f"Monitor({asked!r}, seen={self.stats.seen}, candidates={self.stats.candidates})"
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Every array of the state by name, for those who want to look or count."""
+        """Every array of the state with its name, for those who want to inspect or measure it."""
         for i, pipeline in enumerate(self.pipelines):
             for name, array in pipeline.arrays():
                 yield f"{i}.{name}", array
 
     def check(self) -> None:
-        """Assert every invariant of the structures within; for tests."""
+        """Assert that the state is consistent; for tests."""
         for pipeline in self.pipelines:
             pipeline.algorithm.check()
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """Undoes what was begun if it fails: functions of pairs and of streams are called in the midst of it."""
+        """Undoes a batch that fails half-way: a Python function may raise while the algorithm takes the batch in."""
         before = self.dumps() if any(query.calls_back for query in self.queries) else None
         try:
             yield
