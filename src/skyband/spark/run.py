@@ -1,4 +1,4 @@
-"""``run``: a query put to a DataFrame, streaming or static."""
+"""``run``: answers a query over a Spark DataFrame, streaming or static."""
 
 from collections.abc import Sequence
 from itertools import chain, islice
@@ -40,40 +40,44 @@ def run(
     chunks: int | None = None,
     metrics: str | None = None,
 ) -> DataFrame:
-    """The continuous ranking of a streaming DataFrame, or the same rows at once for a static one.
+    """Answers a query over a Spark DataFrame: a streaming one gives a stream of rankings, a static one all at once.
 
     Args:
-        df: streaming or static.
-        query: one query, or a list: then the answer has a first column ``query``.
-        emit: ``"final"``: every hopping window once, when the watermark has passed its end; every change of the top k
-            for windows that move with every arrival (``"changes"`` says the same). For the append mode of a sink.
-            ``"latest"``: after each micro-batch the ranking as it stands of the partitions it touched, k rows each,
-            with no score where there are fewer objects; for the update mode, and a sink that overwrites by partition
-            and rank. For a static DataFrame: the ranking at its end.
-        arrival: an integer column that tells the order of arrival, for objects that tie in score and event time. By
-            default the first integer column that is no partition column; then the content of the rows decides. Only
-            windows over event time have such ties.
-        shards: how many tasks share the state of a query with ``partition_by``, or of one that is spread without;
-            ``spark.sql.shuffle.partitions`` by default. A checkpoint keeps the number it was begun with.
-        chunks: pieces of each shard's state, so that a batch rewrites only those it touches (16); only queries with
-            ``partition_by`` have several.
-        metrics: what the observed metrics are called (``skyband``); two rankings in one streaming query need two names.
+        df: the rows to rank; streaming or static.
+        query: one query, or a list of them; the answer of a list has a first column ``query``.
+        emit: what the answer tells. ``"final"``: the ranking of every hopping window, once, when the watermark has
+            passed its end; for a window that moves with every arrival, every change of the top k (``"changes"`` means
+            the same). Write it in append mode. ``"latest"``: after each micro-batch, the ranking as it stands, for
+            every partition that the batch touched. It always has k rows, without a score where there are fewer objects.
+            Write it in update mode, to a sink that overwrites by partition and rank. Of a static DataFrame, it is the
+            ranking at the end.
+        arrival: an integer column by which objects are ranked that tie in score and event time; the larger number is
+            the newer object. By default the first integer column that is not in ``partition_by``. If there is none,
+            the content of the rows decides. Only for windows of event time, as others have no such ties.
+        shards: how many tasks share the state; by default ``spark.sql.shuffle.partitions``. Only for queries with
+            ``partition_by``, and for those whose one ranking can be spread over tasks (docs/spark.md lists them). A
+            checkpoint keeps the number it was begun with.
+        chunks: into how many pieces the state of each shard is cut, 16 by default. A micro-batch rewrites only the
+            pieces that it touches. Only for queries with ``partition_by``; the others have one piece.
+        metrics: the name of the observed metrics, by default ``skyband``; two rankings in one streaming query need two
+            names.
 
-    The counts of each micro-batch are in the query's progress, as the observed metrics ``skyband``: ``seen`` (rows
-    that passed ``where``), ``late`` and ``invalid`` (of all queries together), the state held (``candidates``,
-    ``bytes``) and the milliseconds spent (``prune_ms``, ``merge_ms``, of all tasks together).
+    The progress of the streaming query has counts of each micro-batch, as the observed metrics ``skyband``: ``seen``
+    (rows that passed ``where``), ``late`` and ``invalid`` (of all queries together), ``candidates`` and ``bytes`` (the
+    state held), ``prune_ms`` and ``merge_ms`` (milliseconds spent, of all tasks together).
 
-    A checkpoint goes on with the query it was begun with. For top-k objects that may be one with a lower k or a shorter
-    window too; changes then begin with those that lead from the old answer to the new one.
+    A streaming query goes on from its checkpoint only with the query it was begun with. An exception are top-k objects:
+    their query may also have a lower k or a shorter window. If the window moves with every arrival, the answer then
+    begins with the changes that lead from the old ranking to the new one.
 
-    What differs from :class:`skyband.Monitor`, since rows of a micro-batch have no order:
+    The rows of a micro-batch have no order. So the answer may differ from that of :class:`skyband.Monitor`:
 
-    - Hopping windows: a row is late when its pane, the slice between two neighbouring window bounds, is closed.
-    - Windows over event time that move with every arrival take rows in the order of event time, each when the
+    - Hopping windows: a row is late when its pane (the slice between two neighbouring window bounds) has closed.
+    - Windows of event time that move with every arrival take rows in the order of event time, each one as soon as the
       watermark has passed it.
     - Count windows without a sequence column take rows in the order of Spark's tasks.
-    - Hopping windows over a sequence column want each number once; the second one would count as an object. Their
-      ``"latest"`` does not wait for smaller numbers that are missing.
+    - Hopping windows over a sequence column count a number that comes twice as two objects, so each must come once.
+      With ``"latest"`` they do not wait for smaller numbers that are missing.
     """
     several, queries = isinstance(query, list | tuple), lowered(query)
     if several:
@@ -96,7 +100,7 @@ def run(
         answers = _stateful(proposed, counting(jobs[0]), MERGED, mode)
     else:
         answers = _stateful(packed, merging(jobs), MERGED, mode)
-    if df.isStreaming:  # nobody would see those of a static one, and Spark does not take a name twice
+    if df.isStreaming:  # nobody would see the metrics of a static one, and Spark refuses to use a name twice
         answers = answers.observe(metrics or METRICS, *(total(name).alias(name) for name in COUNTS))
     try:
         schema = from_arrow_schema(answer_schema(jobs, several), prefer_timestamp_ntz=True)
@@ -104,13 +108,13 @@ def run(
         raise QueryError(f"the answers of these queries have columns of one name but different types; name them apart "
                          f"with select ({error})") from None  # fmt: skip
     answers = answers.where("data IS NOT NULL").select("shard", "data")
-    if any(job.spread for job in jobs):  # what the cells of one ranking tell must meet
+    if any(job.spread for job in jobs):  # the answers of the cells of one ranking must meet in one task
         answers = answers.repartition(1)
     return answers.mapInArrow(settling(unpacker(jobs, several)), schema)
 
 
 def _stateful(df: DataFrame, step: Step, schema: pa.Schema, mode: str) -> DataFrame:
-    """A step over the rows of each shard, with a state where there is a stream."""
+    """Applies a step to the rows of each shard; if they are a stream, with state."""
     shards, rows = df.groupBy("shard"), from_arrow_schema(schema)
     if df.isStreaming:
         return shards.transformWithState(Operator(step, schema), rows, outputMode=mode, timeMode="None")
@@ -137,7 +141,7 @@ def _check_use(
     jobs: Sequence[Job], streaming: bool, arrival: str | None, shards: int | None, chunks: int | None,
     metrics: str | None,
 ) -> None:  # fmt: skip
-    """Refuses what would make no difference to any of the queries."""
+    """Refuses options that would make no difference to any of the queries."""
     if arrival is not None and not any(job.query.window.time for job in jobs):
         raise QueryError(
             f"arrival={arrival!r} ranks objects of the same event time, and a count window has none; to "
@@ -156,14 +160,14 @@ def _check_use(
 
 
 def spreads(query: Query, emit: Emit, alone: bool) -> bool:
-    """Whether several shards can work on one ranking: its windows then close at the same moment in all of them."""
+    """Whether several shards can work on one ranking, which needs windows that close in all of them at one moment."""
     window = query.window
     hops = window.time and window.hopping and emit != "latest" and not query.partition_by
     return hops and families.of(query).splits(query, alone)
 
 
 class _Inputs:
-    """The columns that the first stage needs, computed by Spark; one that several queries need is computed once."""
+    """Collects the columns that the first stage needs, which Spark computes: one that several queries need, once."""
 
     def __init__(self, df: DataFrame, emit: Emit, arrival: str | None) -> None:
         self.df = df
@@ -187,7 +191,7 @@ class _Inputs:
         return df.select(*(column.alias(f"c{i}") for i, column in enumerate(self.columns.values())))
 
     def jobs(self, queries: Sequence[Query], shards: int | None, chunks: int | None) -> tuple[Job, ...]:
-        """What is to be done for each query; collects the columns and the condition."""
+        """The job of each query: what the tasks have to know to answer it. Collects the columns that the jobs need."""
         if shards is None:
             shards = int(self.df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
         chunks = CHUNKS if chunks is None else chunks
@@ -260,7 +264,10 @@ class _Inputs:
         return self._compute(sql)
 
     def _passes(self, query: Query, alone: bool) -> str | None:
-        """Where a single query can do without the rows that do not pass, Spark need not even read them."""
+        """The column that tells whether ``where`` is true; None if there is none, or if Spark drops the other rows.
+
+        Spark can do so for a single query that has no need of these rows; it then need not even read them.
+        """
         if query.row_condition is None:
             return None
         condition = scoring.compile_condition(query.row_condition).spark_sql(self.schema)
@@ -270,7 +277,7 @@ class _Inputs:
         return self._compute(f"coalesce({condition}, false)")
 
     def _time(self, on: str, kind: pa.DataType, time: bool) -> str:
-        """Microseconds since the epoch, or the number in the sequence."""
+        """The column of positions: microseconds since the epoch, or numbers in the sequence."""
         if not time or pa.types.is_timestamp(kind):
             return self._plain(on)
         if pa.types.is_date(kind):
@@ -280,7 +287,7 @@ class _Inputs:
         return self._compute(f"try_cast(rint(CAST({_quoted(on)} AS DOUBLE) * 1e6D) AS BIGINT)")
 
     def _tie(self, query: Query) -> str | None:
-        """What ranks objects that tie in score and event time."""
+        """The column that ranks objects that tie in score and event time; None if there is none."""
         if self.arrival is not None:
             return self._plain(self.arrival)
         taken = {*query.partition_by, query.window.on}
