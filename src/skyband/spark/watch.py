@@ -1,4 +1,4 @@
-"""A running stream as a program sees it: how far it is, how fast, what it left out, and why it ended."""
+"""Tells a program how a running stream is doing: how far and how fast it is, what it left out, and why it ended."""
 
 import re
 import time
@@ -19,9 +19,10 @@ class Progress:
     """What a stream has done since it was started here.
 
     Attributes:
-        batches: micro-batches done.
-        newest: the number of the last of them, which goes on from a checkpoint; -1 before the first.
-        seen, late, invalid: rows taken in, and among them those left out.
+        batches: how many micro-batches were done.
+        newest: the number of the last of them (a checkpoint goes on counting); -1 before the first.
+        seen: rows taken in.
+        late, invalid: rows among these that were left out.
         candidates, bytes: objects and bytes of state held, over all shards.
         rate: rows a second, lately.
     """
@@ -37,7 +38,7 @@ class Progress:
 
 
 class Watch:
-    """Follows one streaming query."""
+    """Follows one streaming query and sums up its reports."""
 
     def __init__(self, query: StreamingQuery) -> None:
         self.query = query
@@ -50,9 +51,9 @@ class Watch:
         return bool(self.query.isActive)
 
     def poll(self) -> Progress:
-        """Takes in what Spark has reported since the last call, which should be well under a hundred batches ago."""
+        """Takes in Spark's reports since the last call; call it before a hundred more batches are done."""
         for report in self.query.recentProgress:
-            # While it waits for rows, Spark reports under the number that the next batch will have.
+            # While it waits for rows, Spark's reports carry the number that the next batch will have.
             if (mark := (report.batchId, report.timestamp)) in self._known:
                 continue
             self._known.append(mark)
@@ -70,7 +71,7 @@ class Watch:
         return self.progress
 
     def raise_failure(self) -> None:
-        """If the stream ended by an error, raise it in one sentence."""
+        """Raises the error by which the stream ended, if there was one, in one sentence."""
         if (error := self.query.exception()) is not None:
             raise SkybandError(reason(error)) from error
 
@@ -84,7 +85,7 @@ class Watch:
 
 
 def reason(error: Exception) -> str:
-    """The one sentence of an error of Spark's that tells what was wrong: that of the Python error within, if any.
+    """One sentence that says what was wrong, taken from an error of Spark's: that of a Python error within, if any.
 
     >>> reason(ValueError("[STREAM_FAILED] Query [id = 1] terminated with exception: no such table SQLSTATE: XXKST"))
     'no such table'

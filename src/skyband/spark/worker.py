@@ -1,4 +1,4 @@
-"""A Python worker of Spark, which is used for one task after the other."""
+"""Makes Spark's Python workers faster: they are used for one task after the other, and clean up after each."""
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +11,7 @@ _tasks = 0
 
 
 def settling(function: Batches) -> Batches:
-    """The same function for ``mapInArrow``, which lets the worker settle at its end."""
+    """Wraps a function for ``mapInArrow`` so that it calls :func:`settle` at its end."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from function(batches)
@@ -21,11 +21,11 @@ def settling(function: Batches) -> Batches:
 
 
 def settle() -> None:
-    """Called at the end of a task: takes what the worker keeps for good out of the garbage collector's sight.
+    """Hides what the worker keeps for good from the garbage collector; to be called at the end of a task.
 
-    Spark's workers collect garbage after every task. With all that numba, pandas and pyarrow hold that takes 50 ms or
-    more of a core, more than the task itself. Modules and kernels are loaded when they are first needed, so it is done
-    after the first, second, fourth, eighth … task; cycles that are garbage by then are collected before.
+    Spark's workers collect garbage after every task. With all that numba, pandas and pyarrow hold, that takes 50 ms or
+    more of a core, which is more than the task itself. Since modules and kernels are loaded when they are first needed,
+    hiding is repeated after the first, second, fourth, eighth … task. Garbage is collected each time before.
     """
     global _tasks
     _tasks += 1
