@@ -30,7 +30,7 @@ class Answers(NamedTuple):
 def accuracy(found: Answers, right: Answers, n: int, count: int) -> float:
     """After each update the share of the right top k that is in the answer; then the mean, in percent."""
     shown = [set(found.shown), set(right.shown)]
-    number, op = (np.concatenate([getattr(a.changes, f) for a in (found, right)]).tolist() for f in ("number", "op"))
+    number, op = (np.concatenate([getattr(a.changes, f) for a in (found, right)]).tolist() for f in ("arrival", "op"))
     whose = np.repeat([0, 1], [found.changes.at.size, right.changes.at.size])
     at = np.concatenate([found.changes.at, right.changes.at])
     order, total, both = np.argsort(at, kind="stable"), 0.0, len(shown[0] & shown[1])

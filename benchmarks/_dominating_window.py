@@ -1,6 +1,7 @@
 """Algorithms for top-k dominating points as the benchmarks drive them: made, and fed with points."""
 
 import time
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from skyband.algorithms.contract import Changes, Rows
 from skyband.algorithms.dominating.base import Dominating
 from skyband.families import FAMILIES
 from skyband.kernels.dominating.space import Points, fill
-from skyband.kernels.dominating.tell import NONE
+from skyband.kernels.dominating.tell import NONE, Steps
+from skyband.storage.blocks import resized
 
 ALGORITHMS = FAMILIES["dominating"].algorithms()
 KINDS = {"IND": datasets.independent, "ANT": datasets.anticorrelated, "COR": datasets.correlated}
@@ -51,19 +53,30 @@ def at_once(name: str, x: np.ndarray, n: int, k: int) -> Dominating:
     With BFA no scores are counted for that, since its work does not depend on them: its answers are wrong.
     """
     algorithm = made(name, n, x.shape[1], k)
+    rows, state = to_come(algorithm, x, n)
+    if name == "bfa":
+        fill(state.space, *rows)
+        ledger = resized(state.ledger, "entries", n)
+        ledger.x[:], ledger.shows[:], ledger.meta["held"] = x[:n].T, -1, n
+        for column in (ledger.position, ledger.arrival, ledger.slot, ledger.entry):
+            column[:] = np.arange(n)
+        algorithm.states[0] = state._replace(ledger=ledger)
+    else:
+        algorithm.states[0], _ = algorithm.take(state, rows, one_step(n), algorithm._told)
+    return algorithm
+
+
+def to_come(algorithm: Dominating, x: np.ndarray, n: int) -> tuple[Points, Any]:
+    """The first points, and a state with room for them in which the clock has gone on as if they had come."""
     rows = Points(*(fixed(a) for a in (x[:n], np.arange(n), np.arange(n))))
     state = algorithm._roomy(algorithm.fresh(), rows)
-    state[-1][0] = n - 1
-    if name == "bfa":
-        space, ledger = algorithm.parts(state)
-        fill(space, *rows)
-        ledger = ledger._replace(x=x[:n].T.ravel().copy(), data=np.zeros((7, n), np.int64))
-        ledger.data[[1, 2, 3]] = np.arange(n)
-        ledger.data[4], ledger.entry[:], ledger.meta[0] = -1, np.arange(n), n
-        algorithm.states[0] = algorithm.whole(state, space, ledger)
-    else:
-        algorithm.states[0], _ = algorithm.take(state, rows, np.array([[n], [-1], [NONE], [0]]))
-    return algorithm
+    state.clock["now"] = n - 1
+    return rows, state
+
+
+def one_step(n: int) -> Steps:
+    """All of n rows come at once, and nothing is told."""
+    return Steps(*(fixed(np.array([value])) for value in (n, -1, NONE, 0)))
 
 
 class Filled:

@@ -22,23 +22,20 @@ import functools
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from _dominating_accuracy import DELTAS, TABLE_2, TABLE_3, Answers, accuracy
 from _dominating_grid import LARGER, WINDOWS, grid, regrets
-from _dominating_window import ALGORITHMS, KINDS, Filled, at_once, compiled, fixed, made, push
+from _dominating_window import ALGORITHMS, KINDS, Filled, at_once, compiled, made, one_step, push, to_come
 from _measure import console, keep, show
 
 from skyband.algorithms.dominating.ahba import sample_size
 from skyband.algorithms.dominating.base import Dominating
-from skyband.kernels.dominating import events
 from skyband.kernels.dominating.harvest import BIG, PLAIN
-from skyband.kernels.dominating.ledger import SHOWS, SIZE, WHO
 from skyband.kernels.dominating.score import all_scores
-from skyband.kernels.dominating.space import CELL, COUNT, SHAPE, Points, all_points, laid_out, shape_for
+from skyband.kernels.dominating.space import all_points, laid_out, shape_for
 from skyband.kernels.dominating.steps import event_steps
-from skyband.kernels.dominating.tell import NONE
+from skyband.storage.blocks import copied
 
 FULL = "--full" in sys.argv
 DATA = Path(sys.argv[sys.argv.index("--data") + 1]) if "--data" in sys.argv else None
@@ -94,10 +91,10 @@ def scores(kind: str, n: int, d: int, k: int) -> np.ndarray:
     x, numbers = points(kind, n, d)[:n], np.arange(n)
     grid, coarse = (laid_out(x, numbers, numbers, n, x[:0], per_cell) for per_cell in (4, 32))
     slots, _ = all_points(grid)
-    most = grid.cells[COUNT].reshape(grid.axes[SHAPE])
+    most = grid.cells.members.reshape(grid.grid.shape)
     for j in range(most.ndim):
         most = np.flip(np.cumsum(np.flip(most, j), j), j)
-    bound = most.ravel()[grid.slots[CELL, slots]]
+    bound = most.ravel()[grid.slots.cell[slots]]
     found, first = bound.copy(), np.argsort(-bound, kind="stable")
     low, high = 0, min(n, 4 * k)
     while low < high:
@@ -118,18 +115,17 @@ def loaded(name: str, kind: str, n: int, d: int, k: int) -> Dominating:
 def injected(name: str, kind: str, n: int, d: int, k: int) -> Dominating:
     """An algorithm with events and a full window, that was told the scores."""
     algorithm, x = made(name, n, d, k), points(kind, n, d)
-    rows = Points(*(fixed(a) for a in (x[:n], np.arange(n), np.arange(n))))
-    state = algorithm._roomy(algorithm.fresh(), rows)
-    state[-1][0], step = n - 1, np.array([[n], [-1], [NONE], [0]])
-    space, *parts = algorithm.parts(state)
-    ledger, samples, happening = event_steps(
-        space, *parts, rows, step, 0, algorithm.setting(space), algorithm.work
-    )[:3]  # fmt: skip
+    rows, state = to_come(algorithm, x, n)
+    space, ledger, _, samples, events = state
+    setting, work = algorithm.setting(state), algorithm.work
+    ledger, samples, *_ = event_steps(
+        space, ledger, samples, events, algorithm._told, rows, one_step(n), 0, setting, work
+    )
     slots, _ = all_points(space)
-    happening.event[events.BASE, slots] = scores(kind, n, d, k) - happening.meta[events.ARRIVED]
+    events.base[slots] = scores(kind, n, d, k) - events.meta["arrived"]
     ledger.entry[slots] = PLAIN
-    happening.meta[events.FORCED] = 1
-    algorithm.states[0] = algorithm.whole(state, space, ledger, samples, happening)
+    events.meta["forced"] = 1
+    algorithm.states[0] = state._replace(ledger=ledger, samples=samples)
     return algorithm
 
 
@@ -137,13 +133,8 @@ def taken_over(ada: Dominating, name: str, **options: float) -> Dominating:
     """AHBA or AMSA, from where ADA stands."""
     algorithm = made(name, ada.window.extent, ada.d, ada.k, **options)
     algorithm.states[0] = state = copied(ada.states[0])
-    meta = algorithm.parts(state)[3].meta
-    meta[events.MODE], meta[events.REFRESHED] = algorithm.mode, -BIG
+    state.events.meta["mode"], state.events.meta["refreshed"] = algorithm.mode, -BIG
     return algorithm
-
-
-def copied(state: Any) -> Any:
-    return type(state)(*(array.copy() for array in state))
 
 
 def timed(algorithms: dict[str, Dominating], x: np.ndarray, n: int) -> dict[str, dict]:
@@ -168,8 +159,9 @@ def timed(algorithms: dict[str, Dominating], x: np.ndarray, n: int) -> dict[str,
         fastest = {name: min(fastest[name], seconds[name]) for name in algorithms}
     per = 1000 / updates(n)
     return {
-        name: {"ms": fastest[name] * 1e3 * per, "events": a.work[2] * per, "exact": a.work[1] * per,
-               "comparisons": a.work[0] * per / 1e6, "MB": a.nbytes / 1e6}
+        name: {"ms": fastest[name] * 1e3 * per, "events": int(a.work[0].events) * per,
+               "exact": int(a.work[0].scores) * per, "comparisons": int(a.work[0].comparisons) * per / 1e6,
+               "MB": a.nbytes / 1e6}
         for name, a in algorithms.items()
     }  # fmt: skip
 
@@ -242,9 +234,9 @@ def table_4(kind: str = "ANT") -> list[dict]:
 
 
 def answers(algorithm: Dominating, kind: str, n: int, count: int) -> Answers:
-    ledger = algorithm.parts(algorithm.states[0])[1]
-    listed = ledger.data[:, : ledger.meta[SIZE]]
-    shown = frozenset(listed[WHO, listed[SHOWS] >= 0].tolist())
+    ledger = algorithm.states[0].ledger
+    held = int(ledger.meta[0].held)
+    shown = frozenset(ledger.arrival[:held][ledger.shows[:held] >= 0].tolist())
     return Answers(shown, push(algorithm, points(kind, n, D), n + 1, n + count))
 
 

@@ -9,7 +9,6 @@ import skyband as sb
 from skyband import datasets
 from skyband.algorithms.dominating.ahba import sample_size
 from skyband.families import FAMILIES
-from skyband.kernels.dominating.ledger import SIZE
 
 N = 6_000  # large enough for AHBA to have a sample
 APPROXIMATE = sorted(name for name, algorithm in FAMILIES["dominating"].algorithms().items() if not algorithm.exact)
@@ -64,7 +63,7 @@ def accuracy(kind, n, k, algorithm):
     found = answers(watch, batch, n)
     assert len(found) == n
     algorithm = watch.pipelines[0].algorithm
-    assert algorithm.parts(algorithm.states[0])[2].meta[SIZE] > 0, "it has a sample, or this would show nothing"
+    assert algorithm.states[0].samples.meta[0].held > 0, "it has a sample, or this would show nothing"
     return np.mean([len(a & b) / len(b) for a, b in zip(found, right, strict=True)])
 
 
@@ -188,7 +187,7 @@ def test_as_many_candidates_as_are_asked_for():
             shown[share] += watch.push(rows(batch, low, low + 50)).to_pylist()
             watch.check()
             algorithm = watch.pipelines[0].algorithm
-            sizes.append(int(algorithm.parts(algorithm.states[0])[1].meta[SIZE]))
+            sizes.append(int(algorithm.states[0].ledger.meta[0].held))
         held[share] = np.mean(sizes)
     assert held[0] < 8 + 3 < held[0.005] < 8 + 7 < held[0.01] < 8 + 12
     right = monitor("bfa", 1_000, 8, 3).push(batch).to_pylist()

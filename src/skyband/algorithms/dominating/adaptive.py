@@ -6,15 +6,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.algorithms.contract import Emission, Ints, Rows
+from skyband.algorithms.contract import Emission, Rows
 from skyband.algorithms.dominating.ahba import AHBA
-from skyband.algorithms.dominating.base import State
+from skyband.algorithms.dominating.eva import Expectant
 from skyband.errors import QueryError
 from skyband.kernels.dominating import events as kernel
+from skyband.kernels.dominating.events import EventsMeta
 from skyband.kernels.dominating.harvest import BIG
 from skyband.kernels.dominating.space import Points
-from skyband.kernels.dominating.tell import Told
+from skyband.kernels.dominating.tell import Steps, Told
 from skyband.query import Query
+from skyband.storage.blocks import plain
 
 LIGHT, HEAVY = 1, 4  # budgets up to which ADA, and then AHBA, is at work
 
@@ -50,14 +52,14 @@ class Adaptive(AHBA):
         self.load = max(rows.score.size, self.load // 2)
         return super().update(rows, frontier)
 
-    def take(self, state: State, rows: Points, steps: Ints) -> tuple[State, Told]:
-        events, mode = self.parts(state)[3], self._mode()
-        if events.meta[kernel.MODE] != mode:
-            if events.meta[kernel.MODE] != kernel.ADA:  # what was guessed or passed over is unknown
-                events.event[kernel.BASE] = BIG
-                events.meta[kernel.FORCED] = 1
-            events.meta[kernel.MODE], events.meta[kernel.REFRESHED] = mode, -BIG
-        return super().take(state, rows, steps)
+    def take(self, state: Expectant, rows: Points, steps: Steps, told: Told) -> tuple[Expectant, Told]:
+        events, mode, before = state.events, self._mode(), plain(EventsMeta, state.events.meta).mode
+        if before != mode:
+            if before != kernel.ADA:  # what was guessed or passed over is unknown
+                events.base[:] = BIG
+                events.meta["forced"] = 1
+            events.meta["mode"], events.meta["refreshed"] = mode, -BIG
+        return super().take(state, rows, steps, told)
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         yield "load", np.array([self.load])

@@ -1,10 +1,9 @@
 """BFA: the brute-force algorithm."""
 
-from skyband.algorithms.contract import Ints
-from skyband.algorithms.dominating.base import Dominating, State
+from skyband.algorithms.dominating.base import Dominating, Standing
 from skyband.kernels.dominating.bfa import brute_force
 from skyband.kernels.dominating.space import Points
-from skyband.kernels.dominating.tell import Told
+from skyband.kernels.dominating.tell import Steps, Told
 
 
 class BFA(Dominating):
@@ -16,7 +15,6 @@ class BFA(Dominating):
 
     name = "bfa"
 
-    def take(self, state: State, rows: Points, steps: Ints) -> tuple[State, Told]:
-        space, ledger = self.parts(state)
-        ledger, told = brute_force(space, ledger, rows, steps, self.k, self.ties, self.work)
-        return self.whole(state, space, ledger), told
+    def take(self, state: Standing, rows: Points, steps: Steps, told: Told) -> tuple[Standing, Told]:
+        ledger, told = brute_force(state.space, state.ledger, told, rows, steps, self.k, self.ties, self.work)
+        return state._replace(ledger=ledger), told

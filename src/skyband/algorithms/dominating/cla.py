@@ -1,25 +1,27 @@
 """CLA: candidates and ledger, the fastest exact algorithm here for large windows of few dimensions."""
 
+from typing import Annotated, Any, NamedTuple
+
 import numpy as np
 
 from skyband.algorithms.contract import Ints
-from skyband.algorithms.dominating.base import Dominating, State
-from skyband.kernels.dominating.cla import (
-    ARRIVED,
-    DRIFT,
-    EXPIRED,
-    FORCED,
-    HIGHEST,
-    LEVEL,
-    MOST,
-    NEVERS,
-    Marks,
-    ledger_steps,
-    no_marks,
-)
+from skyband.algorithms.dominating.base import Clock, Dominating
+from skyband.kernels.dominating.cla import Marks, MarksMeta, ledger_steps, no_marks
 from skyband.kernels.dominating.harvest import BIG, NEVER, PLAIN
-from skyband.kernels.dominating.space import CELL, Points, Space, all_points
-from skyband.kernels.dominating.tell import Told
+from skyband.kernels.dominating.ledger import Ledger
+from skyband.kernels.dominating.space import Points, Space, all_points
+from skyband.kernels.dominating.tell import Steps, Told
+from skyband.storage.blocks import Record, block, plain, scalars
+
+
+@block(version=1)
+class Marked(NamedTuple):
+    """The state of a partition: with bounds of the scores that are not in the ledger."""
+
+    space: Space
+    ledger: Ledger
+    clock: Annotated[Record, scalars(Clock)]
+    marks: Marks
 
 
 class CLA(Dominating):
@@ -42,44 +44,43 @@ class CLA(Dominating):
     """
 
     name = "cla"
-    extra = (Marks,)
+    state_type = Marked
 
-    def spare(self) -> tuple[State, ...]:
-        return (no_marks(1, 1),)
+    def further(self) -> dict[str, Any]:
+        return {"marks": no_marks(1, 1)}
 
-    def take(self, state: State, rows: Points, steps: Ints) -> tuple[State, Told]:
-        space, ledger, marks = self.parts(state)
-        ledger, told = ledger_steps(space, ledger, marks, rows, steps, self.k, self.ties, self.work)
-        return self.whole(state, space, ledger, marks), told
+    def take(self, state: Marked, rows: Points, steps: Steps, told: Told) -> tuple[Marked, Told]:
+        ledger, told = ledger_steps(
+            state.space, state.ledger, state.marks, told, rows, steps, self.k, self.ties, self.work
+        )
+        return state._replace(ledger=ledger), told
 
-    def moved(self, state: State, old: Space, slots: Ints, entry: Ints) -> State:
-        space, ledger, marks = self.parts(state)
-        new = no_marks(space.slots.shape[1], space.cells.shape[1])
-        cell = old.slots[CELL, slots]
-        bound = np.minimum(marks.base[slots] + marks.cell[DRIFT, cell], marks.cell[MOST, cell]) + marks.meta[ARRIVED]
-        new.base[: slots.size] = bound
-        ledger.entry[: slots.size] = np.where(entry == NEVER, NEVER, ledger.entry[: slots.size])
-        np.add.at(new.cell[NEVERS], space.slots[CELL, : slots.size], entry == NEVER)
-        np.maximum.at(new.cell[HIGHEST], space.slots[CELL, : slots.size], np.where(entry == PLAIN, bound, -BIG))
-        new.meta[:] = marks.meta
-        new.meta[LEVEL] += marks.meta[ARRIVED] if marks.meta[LEVEL] >= 0 else 0
-        new.meta[[ARRIVED, EXPIRED]], new.meta[FORCED] = 0, 1
-        return self.whole(state, space, ledger, new)
+    def moved(self, state: Marked, old: Space, slots: Ints, entry: Ints) -> Marked:
+        space, ledger, marks, meta = state.space, state.ledger, state.marks, plain(MarksMeta, state.marks.meta)
+        new = no_marks(space.slots.cell.size, space.cells.members.size)
+        before, cell, n = old.slots.cell[slots], space.slots.cell[: slots.size], slots.size
+        bound = np.minimum(marks.base[slots] + marks.drift[before], marks.most[before]) + meta.arrived
+        new.base[:n] = bound
+        ledger.entry[:n] = np.where(entry == NEVER, NEVER, ledger.entry[:n])
+        np.add.at(new.nevers, cell, entry == NEVER)
+        np.maximum.at(new.highest, cell, np.where(entry == PLAIN, bound, -BIG))
+        level = meta.level + meta.arrived if meta.level >= 0 else meta.level
+        new.meta[0] = tuple(meta._replace(level=level, arrived=0, expired=0, forced=1))
+        return state._replace(marks=new)
 
-    def verify(self, state: State) -> None:
+    def verify(self, state: Marked) -> None:
         super().verify(state)
-        space, ledger, marks = self.parts(state)
+        space, marks, meta = state.space, state.marks, plain(MarksMeta, state.marks.meta)
         slots, x = all_points(space)
-        entry = ledger.entry[slots]
+        entry = state.ledger.entry[slots]
         assert ((entry >= 0) | (entry == PLAIN) | (entry == NEVER)).all()
         dominates = (x[:, None] <= x).all(axis=2) & (x[:, None] < x).any(axis=2)
-        plain, cell = entry == PLAIN, space.slots[CELL, slots]
-        assert (np.bincount(cell[entry == NEVER], minlength=marks.cell.shape[1]) == marks.cell[NEVERS]).all()
-        assert (marks.base[slots] <= marks.cell[HIGHEST, cell])[plain].all(), "a cell does not know its highest bound"
-        bound = np.minimum(marks.base[slots] + marks.cell[DRIFT, cell], marks.cell[MOST, cell])
-        score, arrived = dominates.sum(axis=1), marks.meta[ARRIVED]
-        assert (score <= bound + arrived)[plain].all(), "a bound is too low"
-        assert marks.meta[FORCED] or (bound <= marks.meta[LEVEL])[plain].all(), "a candidate is missing"
+        plain_ones, cell = entry == PLAIN, space.slots.cell[slots]
+        assert (np.bincount(cell[entry == NEVER], minlength=marks.nevers.size) == marks.nevers).all()
+        assert (marks.base[slots] <= marks.highest[cell])[plain_ones].all(), "a cell does not know its highest bound"
+        bound = np.minimum(marks.base[slots] + marks.drift[cell], marks.most[cell])
+        assert (dominates.sum(axis=1) <= bound + meta.arrived)[plain_ones].all(), "a bound is too low"
+        assert meta.forced or (bound <= meta.level)[plain_ones].all(), "a candidate is missing"
         newer = np.triu(np.ones((slots.size, slots.size), bool), 1).T
         before = dominates if self.ties else (x[:, None] <= x).all(axis=2)
         assert ((before & newer).sum(axis=0) >= self.k)[entry == NEVER].all(), "one that may win was struck out"

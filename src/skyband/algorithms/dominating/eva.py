@@ -1,18 +1,31 @@
 """EVA: the event-based algorithm."""
 
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from skyband.algorithms.contract import Ints
-from skyband.algorithms.dominating.base import Dominating, State
+from skyband.algorithms.dominating.base import Clock, Dominating
 from skyband.kernels.dominating import events as kernel
-from skyband.kernels.dominating.events import Events, no_events
+from skyband.kernels.dominating.decide import Setting
+from skyband.kernels.dominating.events import Events, EventsMeta, no_events
 from skyband.kernels.dominating.harvest import BIG, NEVER, OPEN
-from skyband.kernels.dominating.ledger import SIZE, Ledger, empty_ledger, with_slots
-from skyband.kernels.dominating.space import CELL, HEAD, TAIL, Points, Space, all_points
-from skyband.kernels.dominating.steps import anew, event_steps, told_of
-from skyband.kernels.dominating.tell import Told, all_told
+from skyband.kernels.dominating.ledger import Ledger, LedgerMeta, empty_ledger
+from skyband.kernels.dominating.space import Points, Space, all_points
+from skyband.kernels.dominating.steps import anew, event_steps, told_after
+from skyband.kernels.dominating.tell import Steps, Told
+from skyband.storage.blocks import Record, block, plain, scalars
+
+
+@block(version=1)
+class Expectant(NamedTuple):
+    """The state of a partition: with an event for each point that is not in the ledger."""
+
+    space: Space
+    ledger: Ledger
+    clock: Annotated[Record, scalars(Clock)]
+    samples: Ledger  # AHBA: a sample of the window; its scores mean nothing
+    events: Events
 
 
 class EVA(Dominating):
@@ -38,65 +51,62 @@ class EVA(Dominating):
     """
 
     name = "eva"
-    extra = (Ledger, Events)
     mode: ClassVar[int] = kernel.EVA
+    state_type = Expectant
 
-    def spare(self) -> tuple[State, ...]:
-        return with_slots(empty_ledger(self.d), 1), no_events(1, 1, self.mode)
+    def further(self) -> dict[str, Any]:
+        return {"samples": empty_ledger(self.d), "events": no_events(1, 1, self.k, self.mode)}
 
-    def take(self, state: State, rows: Points, steps: Ints) -> tuple[State, Told]:
-        space, ledger, samples, events = self.parts(state)
-        setting, told, at = self.setting(space), [], 0
-        while at < steps.shape[1]:
-            ledger, samples, events, part, at = event_steps(
-                space, ledger, samples, events, rows, steps, at, setting, self.work
+    def take(self, state: Expectant, rows: Points, steps: Steps, told: Told) -> tuple[Expectant, Told]:
+        space, ledger, _, samples, events = state
+        setting, at = self.setting(state), 0
+        while at < steps.high.size:
+            ledger, samples, told, at = event_steps(
+                space, ledger, samples, events, told, rows, steps, at, setting, self.work
             )
-            told.append(part)
-            if events.meta[kernel.FORCED]:
-                ledger, samples, events = anew(space, ledger, samples, events, setting, self.work)
-                told.append(told_of(ledger, rows, steps, at - 1))
-        return self.whole(state, space, ledger, samples, events), all_told(told)
+            if plain(EventsMeta, events.meta).forced:
+                ledger, samples = anew(space, ledger, samples, events, setting, self.work)
+                told, ledger = told_after(told, ledger, rows, steps, at - 1)
+        return state._replace(ledger=ledger, samples=samples), told
 
-    def setting(self, space: Space) -> Ints:
+    def setting(self, state: Expectant) -> Setting:
         """What the kernel is to know beside the state."""
         window = self.window
-        n = int(space.meta[TAIL] - space.meta[HEAD]) if window.time else window.extent
+        n = self.count(state) if window.time else window.extent
         candidates = int(n * self.parameters.get("maxcand", 0.01))
         steady = window.extent if not window.time and window.on is None else 0
-        eps = round(1e6 * self.parameters.get("eps", 0))
-        return np.array([self.k, self.ties, steady, candidates, self.samples(), eps])
+        return Setting(self.k, self.ties, steady, candidates, self.samples(), float(self.parameters.get("eps", 0)))
 
     def samples(self) -> int:
         """How many points of a cell are sampled."""
         return 0
 
-    def moved(self, state: State, old: Space, slots: Ints, entry: Ints) -> State:
-        space, ledger, _, events = self.parts(state)
-        new = no_events(space.slots.shape[1], space.cells.shape[1], int(events.meta[kernel.MODE]))
-        near = new.meta[kernel.NEAR]
-        new.event[kernel.BASE, : slots.size] = np.where(entry == OPEN, BIG, events.event[kernel.BASE, slots])
-        new.meta[:] = events.meta
-        new.meta[kernel.NEAR], new.meta[kernel.SEEN], new.meta[kernel.FORCED], new.meta[kernel.RATE] = near, -1, 1, -1
-        samples = with_slots(empty_ledger(self.d), space.slots.shape[1])
-        return self.whole(state, space, ledger, samples, new)
+    def moved(self, state: Expectant, old: Space, slots: Ints, entry: Ints) -> Expectant:
+        space, events, meta = state.space, state.events, plain(EventsMeta, state.events.meta)
+        new = no_events(space.slots.cell.size, space.cells.members.size, self.k, meta.mode)
+        new.base[: slots.size] = np.where(entry == OPEN, BIG, events.base[slots])
+        near = plain(EventsMeta, new.meta).near
+        new.meta[0] = tuple(meta._replace(near=near, seen=-1, ahead=0, levels=0, forced=1, rate=-1))
+        return state._replace(samples=empty_ledger(self.d, space.slots.cell.size), events=new)
 
-    def verify(self, state: State) -> None:
+    def verify(self, state: Expectant) -> None:
         super().verify(state)
-        space, ledger, samples, events = self.parts(state)
+        space, ledger, _, samples, events = state
+        meta, sampled = plain(EventsMeta, events.meta), plain(LedgerMeta, samples.meta).held
         slots, x = all_points(space)
-        entry, event, meta = ledger.entry[slots], events.event, events.meta
-        assert (entry != OPEN).all() and samples.meta[SIZE] == np.count_nonzero(samples.entry >= 0)
+        entry = ledger.entry[slots]
+        assert (entry != OPEN).all() and sampled == np.count_nonzero(samples.entry >= 0)
         dominates = (x[:, None] <= x).all(axis=2) & (x[:, None] < x).any(axis=2)
-        plain = (entry < 0) & (entry != NEVER)
-        bound = event[kernel.BASE, slots] + meta[kernel.ARRIVED]
-        assert not self.exact or (dominates.sum(axis=1) <= bound)[plain].all(), "a bound is too low"
+        bounded = (entry < 0) & (entry != NEVER)
+        bound = events.base[slots] + meta.arrived
+        assert not self.exact or (dominates.sum(axis=1) <= bound)[bounded].all(), "a bound is too low"
         queued = 0
         for bucket, slot in enumerate(events.queue):
             while slot >= 0:
-                assert event[kernel.BUCKET, slot] == bucket and ledger.entry[slot] < 0, "an event is out of place"
-                queued, slot = queued + 1, event[kernel.NEXT, slot]
-        assert queued == np.count_nonzero(event[kernel.BUCKET, slots] >= 0), "an event is lost"
-        if meta[kernel.MODE] >= kernel.ADA and not meta[kernel.FORCED]:
+                assert events.bucket[slot] == bucket and ledger.entry[slot] < 0, "an event is out of place"
+                queued, slot = queued + 1, events.after[slot]
+        assert queued == np.count_nonzero(events.bucket[slots] >= 0), "an event is lost"
+        if meta.mode >= kernel.ADA and not meta.forced:
             newer = np.triu(np.ones((slots.size, slots.size), bool), 1).T
-            counted = events.mark[kernel.NEWER_HERE, space.slots[CELL, slots]] - event[kernel.NEWER, slots]
+            counted = events.newer_here[space.slots.cell[slots]] - events.newer[slots]
             assert (counted <= (dominates & newer).sum(axis=0)).all(), "a point has fewer dominators than are counted"

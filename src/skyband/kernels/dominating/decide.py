@@ -1,20 +1,15 @@
-"""What becomes of a point that is looked at: into the top k, among the candidates, or an event (Figure 5)."""
+"""What becomes of a point that is looked at: into the top k, among the candidates, or an event.
 
-import numpy as np
-from numpy.typing import NDArray
+(Kontaki et al., TKDE 2012, Figure 5.)
+"""
 
-from skyband.kernels.common.jit import inner
+from typing import NamedTuple
+
+from skyband.kernels.common.jit import in_place, inner
 from skyband.kernels.common.order import newer
 from skyband.kernels.dominating.events import (
     ADA,
     AMSA,
-    ARRIVED,
-    BASE,
-    CEILING,
-    CLOCK,
-    COMPARED,
-    MODE,
-    NEAR,
     NEVER_DUE,
     STALE,
     Events,
@@ -26,114 +21,156 @@ from skyband.kernels.dominating.events import (
     look_ahead,
 )
 from skyband.kernels.dominating.harvest import NEVER, PLAIN
-from skyband.kernels.dominating.ledger import RANK, SCORE, SIZE, WHEN, WHO, Ledger, add, settle, twin
+from skyband.kernels.dominating.ledger import Ledger, add, listed_score, settle, twin
 from skyband.kernels.dominating.samples import estimate, passed_over, short
 from skyband.kernels.dominating.score import score_of
-from skyband.kernels.dominating.space import CELL, HEAD, NUMBER, TIME, TURN, Space, live, point
+from skyband.kernels.dominating.space import Space, live, point
+from skyband.storage.blocks import Floats, Record
 
-Ints = NDArray[np.int64]
 
-# Of a setting: k; whether ties are in the answer; the extent of a window in which a point goes for each that comes
-# once it is full (0: it is of another kind); how many candidates there may be; AHBA's size of samples, and eps as ppm.
-K, TIES, STEADY, CANDIDATES, SAMPLES, EPS = range(6)
+class Setting(NamedTuple):
+    """What is asked, and how an algorithm is to go about it."""
+
+    k: int
+    ties: bool  # whether what ties with the k-th is in the answer
+    steady: int  # the extent of a window in which, once it is full, a point goes for each that comes; else 0
+    candidates: int  # how many there may be
+    sample: int  # AHBA: how many points of the sample are to be on the borders of a cell
+    eps: float  # AHBA: the tolerance
+
+
+# What a look at a point comes to
+DECIDED, COUNT, ENTER, HOLD, COMPARE, COMPARE_FIRST = range(6)
 
 
 @inner
-def exact_score(space: Space, ledger: Ledger, events: Events, slot: int, work: Ints) -> None:
-    """An exact score computation, unless an equal point is in the ledger."""
-    p = np.empty(space.axes.shape[1])
+def exact_score(space: Space, ledger: Ledger, events: Events, slot: int, p: Floats, work: Record) -> None:
+    """An exact score computation, unless an equal point is in the ledger. ``p`` is room for a point."""
     point(space, slot, p)
     same = twin(ledger, p)
-    score = ledger.data[SCORE, same] if same >= 0 else score_of(space, p, space.slots[CELL, slot], work)
-    events.event[BASE, slot] = score - events.meta[ARRIVED]
-    work[1] += same < 0
+    score = ledger.score[same] if same >= 0 else score_of(space, p, space.slots.cell[slot], work)
+    events.base[slot] = score - events.meta[0].arrived
+    work[0].scores += same < 0
+
+
+@in_place
+def look(space: Space, ledger: Ledger, events: Events, slot: int, exact: bool, setting: Setting, p: Floats) -> int:
+    """Lines 5 to 8 and 12 to 17, if no more is wanted than to make an event of the point; else says what is wanted.
+
+    Most points that are looked at get an event. This decides about them without a score being counted or memory taken;
+    about the others :func:`decide` does.
+    """
+    meta, cell = events.meta[0], space.slots.cell[slot]
+    if live(space) >= setting.steady and passed_over(ledger, events, cell, setting.k):
+        ledger.entry[slot] = NEVER
+        return DECIDED
+    if meta.mode >= ADA:
+        if not exact:
+            events.base[slot] = min(events.base[slot], events.ceiling[cell])
+        when = due_behind(space, events, events.base[slot] + meta.arrived)
+        if _outdated(events, when):
+            return COMPARE_FIRST
+        if when > meta.clock + meta.near:
+            _leave(space, ledger, events, slot, when, setting.steady)
+            return DECIDED
+    return _weigh(space, ledger, events, slot, exact, 0, setting, p)
+
+
+@in_place
+def _weigh(
+    space: Space, ledger: Ledger, events: Events, slot: int, exact: bool, error: int, setting: Setting, p: Floats
+) -> int:
+    """The same of a point that the rivals alone do not keep waiting. ``error``: how wrong an estimate of it was."""
+    meta, k = events.meta[0], setting.k
+    advanced = meta.mode >= ADA
+    outside = dominators_outside(space, ledger, events, slot, k, p) if advanced else 0
+    least, bound = listed_score(ledger, k - 1), events.base[slot] + meta.arrived
+    if outside < k and _may_enter(space, ledger, slot, bound, setting):
+        return ENTER if exact else COUNT
+    when = due(space, ledger, events, bound, outside, k)
+    if advanced:
+        behind = due_behind(space, events, bound)
+        if _outdated(events, behind):
+            return COMPARE
+        when = max(when, behind)
+    reach = short(ledger, k) if meta.mode == AMSA else 4 * error
+    near = exact and advanced and (when <= meta.clock + meta.near or bound > least - reach)
+    if near and ledger.meta[0].held < k + setting.candidates:
+        return HOLD
+    grown = live(space) >= setting.steady
+    if (exact or error < 0) and bound <= least - reach and grown and meta.mode == AMSA:
+        ledger.entry[slot] = NEVER
+    else:
+        _leave(space, ledger, events, slot, when, setting.steady)
+    return DECIDED
 
 
 @inner
 def decide(
-    space: Space, ledger: Ledger, samples: Ledger, events: Events, slot: int, exact: bool, setting: Ints, work: Ints
-) -> tuple[Ledger, Events]:
-    """Lines 5 to 8 and 12 to 17: into the top k, among the candidates, or an event."""
-    k, meta, cell = setting[K], events.meta, space.slots[CELL, slot]
-    grown = live(space) >= setting[STEADY]
-    if grown and passed_over(ledger, events, cell, k):
-        ledger.entry[slot] = NEVER
-        return ledger, events
-    if meta[MODE] >= ADA:
-        if not exact:
-            events.event[BASE, slot] = min(events.event[BASE, slot], events.mark[CEILING, cell])
-        when, events = _waits(space, ledger, events, events.event[BASE, slot] + meta[ARRIVED], k)
-        if when > meta[CLOCK] + meta[NEAR]:
-            ledger.entry[slot] = PLAIN
-            _later(space, events, slot, when, setting)
-            return ledger, events
-    outside, error = dominators_outside(space, ledger, events, slot, cell, k) if meta[MODE] >= ADA else 0, 0
-    while True:
-        least, bound = ledger.data[SCORE, ledger.data[RANK, k - 1]], events.event[BASE, slot] + meta[ARRIVED]
-        if outside < k and _may_enter(space, ledger, slot, bound, setting):
-            if not exact:
-                error = _guess(space, samples, events, slot, least, setting, work)
-                exact = error >= 0
-                if exact:
-                    exact_score(space, ledger, events, slot, work)
-                continue
-            ledger = add(ledger, space, slot, bound)
-            settle(ledger, k, setting[TIES] > 0)
-            return ledger, look_ahead(space, ledger, events, k)
-        when = due(space, ledger, events, bound, outside, k)
-        if meta[MODE] >= ADA:
-            behind, events = _waits(space, ledger, events, bound, k)
-            when = max(when, behind)
-        reach = short(ledger, k) if meta[MODE] == AMSA else 4 * error
-        near = exact and meta[MODE] >= ADA and (when <= meta[CLOCK] + meta[NEAR] or bound > least - reach)
-        if near and ledger.meta[SIZE] < k + setting[CANDIDATES]:
-            return add(ledger, space, slot, bound), events
-        if (exact or error < 0) and bound <= least - reach and grown and meta[MODE] == AMSA:
-            ledger.entry[slot] = NEVER
-            return ledger, events
-        ledger.entry[slot] = PLAIN
-        _later(space, events, slot, when, setting)
-        return ledger, events
+    space: Space, ledger: Ledger, samples: Ledger, events: Events, slot: int, exact: bool, wanted: int,
+    setting: Setting, p: Floats, work: Record,
+) -> Ledger:  # fmt: skip
+    """Lines 5 to 8 and 12 to 17, beginning with what :func:`look` wanted: the point enters the top k, is held as a
+    candidate, or gets an event after all."""
+    error = 0
+    while wanted != DECIDED:
+        if wanted == ENTER:
+            ledger = add(ledger, space, slot, events.base[slot] + events.meta[0].arrived)
+            settle(ledger, setting.k, setting.ties)
+            look_ahead(space, ledger, events, setting.k)
+            return ledger
+        if wanted == HOLD:
+            return add(ledger, space, slot, events.base[slot] + events.meta[0].arrived)
+        if wanted == COUNT:
+            error = _guess(space, ledger, samples, events, slot, setting, p, work)
+            exact = error >= 0
+            if exact:
+                exact_score(space, ledger, events, slot, p, work)
+        else:
+            compare(space, ledger, events, setting.k)
+        if wanted == COMPARE_FIRST:
+            wanted = look(space, ledger, events, slot, exact, setting, p)
+        else:
+            wanted = _weigh(space, ledger, events, slot, exact, error, setting, p)
+    return ledger
 
 
-@inner
-def _may_enter(space: Space, ledger: Ledger, slot: int, bound: int, setting: Ints) -> bool:
+@in_place
+def _may_enter(space: Space, ledger: Ledger, slot: int, bound: int, setting: Setting) -> bool:
     """Whether a point that scores ``bound`` would be among the top k: of equal scores the newer one is."""
-    last = ledger.data[RANK, setting[K] - 1]
-    if bound != ledger.data[SCORE, last] or setting[TIES] > 0:
-        return bool(bound >= ledger.data[SCORE, last])
-    slots = space.slots
-    return newer(slots[TIME, slot], slots[NUMBER, slot], ledger.data[WHEN, last], ledger.data[WHO, last])
+    last, slots = ledger.rank[setting.k - 1], space.slots
+    if bound != ledger.score[last] or setting.ties:
+        return bool(bound >= ledger.score[last])
+    return newer(slots.position[slot], slots.arrival[slot], ledger.position[last], ledger.arrival[last])
 
 
 @inner
-def _guess(space: Space, samples: Ledger, events: Events, slot: int, least: int, setting: Ints, work: Ints) -> int:
+def _guess(
+    space: Space, ledger: Ledger, samples: Ledger, events: Events, slot: int, setting: Setting, p: Floats, work: Record
+) -> int:
     """AHBA: an estimate stands for the score if it is clearly below the k-th: -1. Else how wrong it might be."""
-    if samples.meta[SIZE] == 0:
+    if samples.meta[0].held == 0:
         return 0
-    p = np.empty(space.axes.shape[1])
     point(space, slot, p)
-    score, error = estimate(space, samples, p, space.slots[CELL, slot], setting[SAMPLES], setting[EPS] / 1e6, work)
-    if error < 0 or score + 2 * error >= least:
+    score, error = estimate(space, samples, p, space.slots.cell[slot], setting.sample, setting.eps, work)
+    if error < 0 or score + 2 * error >= listed_score(ledger, setting.k - 1):
         return max(error, 0)
-    events.event[BASE, slot] = score + error - events.meta[ARRIVED]
+    events.base[slot] = score + error - events.meta[0].arrived
     return -1
 
 
-@inner
-def _waits(space: Space, ledger: Ledger, events: Events, bound: int, k: int) -> tuple[int, Events]:
-    """When a point may be among the top k, judged by the rivals, which are looked at again if that is too soon."""
-    when, now = due_behind(space, events, bound), events.meta[CLOCK]
-    age = now - events.meta[COMPARED]
-    if age >= STALE or (age > 0 and when == now + 1):
-        events = compare(space, ledger, events, k)
-        when = due_behind(space, events, bound)
-    return when, events
+@in_place
+def _outdated(events: Events, when: int) -> bool:
+    """Whether the rivals are to be compared again: after some time, or where they make a point due at once."""
+    now = events.meta[0].clock
+    age = now - events.meta[0].compared
+    return bool(age >= STALE or (age > 0 and when == now + 1))
 
 
-@inner
-def _later(space: Space, events: Events, slot: int, when: int, setting: Ints) -> None:
-    """The event of a point, unless it is obsolete (section 5.3)."""
-    lasts = space.slots[TURN, slot] - space.meta[HEAD]
-    if when < NEVER_DUE and not (setting[STEADY] == live(space) and when > events.meta[CLOCK] + lasts):
+@in_place
+def _leave(space: Space, ledger: Ledger, events: Events, slot: int, when: int, steady: int) -> None:
+    """The point is plain, and has an event unless that is obsolete (section 5.3)."""
+    ledger.entry[slot] = PLAIN
+    lasts = space.slots.turn[slot] - space.meta[0].head
+    if when < NEVER_DUE and not (steady == live(space) and when > events.meta[0].clock + lasts):
         enqueue(events, slot, when)

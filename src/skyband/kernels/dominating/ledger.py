@@ -1,211 +1,263 @@
-"""Points whose exact scores are kept up to date, the best of them in rank order."""
+"""The ledger: points whose exact scores are kept up to date, the best of them in rank order."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skyband.kernels.common.jit import inner
+from skyband.kernels.common.jit import in_place, inlined, inner
 from skyband.kernels.common.order import better
-from skyband.kernels.dominating.space import NUMBER, PLACE, TIME, Space, point
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-SIZE, TOP, GONE, SHOWN, DIMENSIONS, CHANGES = range(6)  # of ``Ledger.meta``
-SCORE, WHEN, WHO, SLOT, SHOWS, LISTED, RANK = range(7)  # rows of ``Ledger.data``
+from skyband.kernels.common.output import grow
+from skyband.kernels.dominating.space import Space, point
+from skyband.storage.blocks import ARRIVAL, Bytes, Floats, Ints, Record, block, column, empty, resized, scalars, taken
 
 
+class LedgerMeta(NamedTuple):
+    """How much of a ledger is in use, and how it stands."""
+
+    held: int = 0  # entries
+    top: int = 0  # entries in the list of the best
+    gone: int = 0  # points that were shown and left the ledger since the answer was told
+    shown: int = 0  # entries that are shown
+    changes: int = 0  # how often the list of the best has changed
+
+
+@block(version=1)
 class Ledger(NamedTuple):
-    """``meta[SIZE]`` entries. Row RANK of ``data`` lists the ``meta[TOP]`` best, best first, once they are settled.
+    """The entries. The first of ``rank`` list the best of them, best first, once they are settled.
 
     The coordinates of an entry are kept here too, side by side, so that what an arriving point means for all of them is
-    a few scans. SHOWS is the score with which an entry is shown as part of the answer, -1 if it is not; ``gone`` tells
-    of those that were shown and left the ledger since.
+    a few scans. What the answer shows may be older than the ledger: it is what was last told.
     """
 
-    x: Floats  # by dimension and entry
-    data: Ints  # by entry: score, time, arrival number, slot, as what it is shown, whether it is listed
-    entry: Ints  # by slot: the entry, or -1
-    gone: Ints  # score shown, time, arrival number
-    meta: Ints
+    x: Annotated[Floats, column("entries", used="held", wide=True)]  # a row for each dimension
+    score: Annotated[Ints, column("entries", used="held")]
+    position: Annotated[Ints, column("entries", used="held")]
+    arrival: Annotated[Ints, column("entries", used="held", holds=ARRIVAL)]
+    slot: Annotated[Ints, column("entries", used="held")]
+    shows: Annotated[Ints, column("entries", used="held")]  # the score that the answer shows of it, -1 if it is not in
+    listed: Annotated[Bytes, column("entries", used="held")]  # whether it is in the list of the best
+    rank: Annotated[Ints, column("entries", used="held")]  # a list: the best entries
+    entry: Annotated[Ints, column("slots", fill=-1)]  # of the point in a slot, negative if it has none
+    # Points that were shown and left the ledger since: none between batches, only room for them.
+    gone_shows: Annotated[Ints, column("gone")]
+    gone_position: Annotated[Ints, column("gone")]
+    gone_arrival: Annotated[Ints, column("gone")]
+    meta: Annotated[Record, scalars(LedgerMeta)]
 
 
-def empty_ledger(d: int) -> Ledger:
-    """A ledger without entries."""
-    none = np.empty((7, 0), np.int64)
-    return Ledger(np.empty(0), none, np.full(1, -1), none[:3].copy(), np.array([0, 0, 0, 0, d, 0]))
+def empty_ledger(d: int, slots: int = 1) -> Ledger:
+    """A ledger without entries for a space of so many slots."""
+    return resized(empty(Ledger, wide={"x": d}), "slots", slots)
 
 
-def with_slots(ledger: Ledger, slots: int) -> Ledger:
-    """The ledger for a space of so many slots, none of which it lists."""
-    return ledger._replace(entry=np.full(slots, -1))
+def for_slots(ledger: Ledger, slots: int) -> Ledger:
+    """The ledger for a space of so many slots, none of which it knows."""
+    return resized(taken(ledger, "slots", slice(0)), "slots", slots)
 
 
 @inner
-def wider(table: Ints, room: int) -> Ints:
-    """The table with more columns."""
-    wide = np.zeros((table.shape[0], room), np.int64)
-    for r in range(table.shape[0]):
-        for i in range(table.shape[1]):
-            wide[r, i] = table[r, i]
-    return wide
-
-
-@inner
-def _grown(ledger: Ledger) -> Ledger:
+def _roomy(ledger: Ledger) -> Ledger:
     """The ledger with room for more entries."""
-    old, d = ledger.data.shape[1], ledger.meta[DIMENSIONS]
-    room = 2 * old + 16
-    x = np.zeros(d * room)
-    for j in range(d):
-        for i in range(old):
-            x[j * room + i] = ledger.x[j * old + i]
-    return Ledger(x, wider(ledger.data, room), ledger.entry, ledger.gone, ledger.meta)
+    x, score = ledger.x, grow(ledger.score, 16)
+    wide = np.empty((x.shape[0], score.size))
+    wide[:, : x.shape[1]] = x
+    return Ledger(
+        wide, score, grow(ledger.position, 16), grow(ledger.arrival, 16), grow(ledger.slot, 16), grow(ledger.shows, 16),
+        grow(ledger.listed, 16), grow(ledger.rank, 16), ledger.entry, ledger.gone_shows, ledger.gone_position,
+        ledger.gone_arrival, ledger.meta,
+    )  # fmt: skip
+
+
+@inner
+def room_to_go(ledger: Ledger, shown: int) -> Ledger:
+    """The ledger with room to tell of so many shown points that they are gone."""
+    return Ledger(
+        ledger.x, ledger.score, ledger.position, ledger.arrival, ledger.slot, ledger.shows, ledger.listed, ledger.rank,
+        ledger.entry, grow(ledger.gone_shows, shown), grow(ledger.gone_position, shown),
+        grow(ledger.gone_arrival, shown), ledger.meta,
+    )  # fmt: skip
 
 
 @inner
 def add(ledger: Ledger, space: Space, slot: int, score: int) -> Ledger:
-    """Enters the point of a slot."""
-    if ledger.meta[SIZE] == ledger.data.shape[1]:
-        ledger = _grown(ledger)
-    i, room = ledger.meta[SIZE], ledger.data.shape[1]
-    ledger.meta[SIZE] += 1
-    for j in range(ledger.meta[DIMENSIONS]):
-        ledger.x[j * room + i] = space.x[j * space.owner.size + space.slots[PLACE, slot]]
-    data = ledger.data
-    data[SCORE, i], data[WHEN, i], data[WHO, i] = score, space.slots[TIME, slot], space.slots[NUMBER, slot]
-    data[SLOT, i], data[SHOWS, i], data[LISTED, i] = slot, -1, 0
+    """Enters the point of a slot; makes room if need be."""
+    if ledger.meta[0].held == ledger.score.size:
+        ledger = _roomy(ledger)
+    enter(ledger, space, slot, score)
+    return ledger
+
+
+@in_place
+def enter(ledger: Ledger, space: Space, slot: int, score: int) -> None:
+    """Enters the point of a slot; there must be room."""
+    i, slots = ledger.meta[0].held, space.slots
+    ledger.meta[0].held = i + 1
+    for j in range(ledger.x.shape[0]):
+        ledger.x[j, i] = space.x[j, slots.place[slot]]
+    ledger.score[i], ledger.position[i], ledger.arrival[i] = score, slots.position[slot], slots.arrival[slot]
+    ledger.slot[i], ledger.shows[i], ledger.listed[i] = slot, -1, 0
     ledger.entry[slot] = i
-    return ledger
 
 
-@inner
-def remove(ledger: Ledger, i: int) -> Ledger:
+@in_place
+def remove(ledger: Ledger, i: int) -> None:
     """Strikes out entry i; the last one takes its place."""
-    if ledger.data[SHOWS, i] >= 0:
-        ledger = _note_gone(ledger, i)
-    meta, room = ledger.meta, ledger.data.shape[1]
-    meta[SIZE] -= 1
-    last = meta[SIZE]
-    if ledger.data[LISTED, i]:
+    meta = ledger.meta[0]
+    if ledger.shows[i] >= 0:
+        _note_gone(ledger, i)
+    meta.held -= 1
+    last = meta.held
+    if ledger.listed[i]:
         _unlist(ledger, i)
-    if ledger.data[LISTED, last]:
-        ledger.data[RANK, _rank_of(ledger, last)] = i
-    ledger.entry[ledger.data[SLOT, i]] = -1
+    if ledger.listed[last]:
+        ledger.rank[_rank_of(ledger.rank, last)] = i
+    ledger.entry[ledger.slot[i]] = -1
     if last != i:
-        for j in range(meta[DIMENSIONS]):
-            ledger.x[j * room + i] = ledger.x[j * room + last]
-        for r in range(RANK):
-            ledger.data[r, i] = ledger.data[r, last]
-        ledger.entry[ledger.data[SLOT, i]] = i
-    return ledger
+        for j in range(ledger.x.shape[0]):
+            ledger.x[j, i] = ledger.x[j, last]
+        ledger.score[i], ledger.position[i], ledger.arrival[i] = (
+            ledger.score[last], ledger.position[last], ledger.arrival[last],
+        )  # fmt: skip
+        ledger.slot[i], ledger.shows[i], ledger.listed[i] = ledger.slot[last], ledger.shows[last], ledger.listed[last]
+        ledger.entry[ledger.slot[i]] = i
 
 
-@inner
-def _note_gone(ledger: Ledger, i: int) -> Ledger:
-    g = ledger.meta[GONE]
-    if g == ledger.gone.shape[1]:
-        ledger = Ledger(ledger.x, ledger.data, ledger.entry, wider(ledger.gone, 2 * g + 8), ledger.meta)
-    ledger.gone[0, g], ledger.gone[1, g] = ledger.data[SHOWS, i], ledger.data[WHEN, i]
-    ledger.gone[2, g] = ledger.data[WHO, i]
-    ledger.meta[GONE] += 1
-    ledger.meta[SHOWN] -= 1
-    return ledger
+@in_place
+def _note_gone(ledger: Ledger, i: int) -> None:
+    meta = ledger.meta[0]
+    g = meta.gone
+    ledger.gone_shows[g], ledger.gone_position[g] = ledger.shows[i], ledger.position[i]
+    ledger.gone_arrival[g] = ledger.arrival[i]
+    meta.gone += 1
+    meta.shown -= 1
 
 
-@inner
-def _rank_of(ledger: Ledger, i: int) -> int:
+@in_place
+def _rank_of(rank: Ints, i: int) -> int:
     r = 0
-    while ledger.data[RANK, r] != i:
+    while rank[r] != i:
         r += 1
     return r
 
 
-@inner
+@in_place
 def _unlist(ledger: Ledger, i: int) -> None:
-    ledger.data[LISTED, i] = 0
-    for r in range(_rank_of(ledger, i), ledger.meta[TOP] - 1):
-        ledger.data[RANK, r] = ledger.data[RANK, r + 1]
-    ledger.meta[TOP] -= 1
-    ledger.meta[CHANGES] += 1  # who is listed has changed
+    meta, rank = ledger.meta[0], ledger.rank
+    ledger.listed[i] = 0
+    for r in range(_rank_of(rank, i), meta.top - 1):
+        rank[r] = rank[r + 1]
+    meta.top -= 1
+    meta.changes += 1
 
 
 @inner
-def account(ledger: Ledger, p: Floats, by: int, work: Ints) -> None:
-    """A point came (``by`` = 1) or went (-1): the scores of the entries that dominate it."""
-    size, room = ledger.meta[SIZE], ledger.data.shape[1]
-    below, above = np.ones(size, np.uint8), np.zeros(size, np.uint8)
+def account(x: Floats, score: Ints, p: Floats, by: int) -> None:
+    """A point came (``by`` = 1) or went (-1): the scores of the entries that dominate it.
+
+    ``x`` and ``score`` are those of the entries, ``score`` without the room beside it: two arrays rather than a ledger,
+    since this is called twice an update.
+    """
+    below, above = np.ones(score.size, np.uint8), np.zeros(score.size, np.uint8)
     for j in range(p.size):
-        value, column = p[j], ledger.x[j * room : j * room + size]
-        for i in range(size):
-            below[i] &= column[i] <= value
-            above[i] |= column[i] < value
-    score = ledger.data[SCORE]
-    for i in range(size):
+        value, values = p[j], x[j]
+        for i in range(score.size):
+            below[i] &= values[i] <= value
+            above[i] |= values[i] < value
+    for i in range(score.size):
         score[i] += by * np.int64(below[i] & above[i])
-    work[0] += size * p.size
 
 
-@inner
+@in_place
 def twin(ledger: Ledger, p: Floats) -> int:
     """An entry that equals p, and so has its score, or -1."""
-    room = ledger.data.shape[1]
-    for i in range(ledger.meta[SIZE]):
+    for i in range(ledger.meta[0].held):
         j = 0
-        while j < p.size and ledger.x[j * room + i] == p[j]:
+        while j < p.size and ledger.x[j, i] == p[j]:
             j += 1
         if j == p.size:
             return i
     return -1
 
 
-@inner
+@in_place
 def beats(ledger: Ledger, a: int, b: int) -> bool:
     """Whether entry a ranks before entry b."""
-    data = ledger.data
-    return better(data[SCORE, a], data[WHEN, a], data[WHO, a], data[SCORE, b], data[WHEN, b], data[WHO, b])
+    return better(ledger.score[a], ledger.position[a], ledger.arrival[a],
+                  ledger.score[b], ledger.position[b], ledger.arrival[b])  # fmt: skip
+
+
+@inlined
+def settle(ledger: Ledger, k: int, ties: bool) -> None:
+    """Brings the list of the k best (with ``ties`` all that tie with the k-th) up to date."""
+    if not _settled(ledger, k, ties):
+        _settle(ledger, k, ties)
+
+
+@in_place
+def _settled(ledger: Ledger, k: int, ties: bool) -> bool:
+    """Does it if little has changed, and says whether it did: then no memory is needed."""
+    if not _insertion_sort(ledger) or ledger.meta[0].top < min(k, ledger.meta[0].held):
+        return False
+    if _list_more(ledger, k, ties) and not _insertion_sort(ledger):
+        return False
+    _cut(ledger, k, ties)
+    return True
 
 
 @inner
-def settle(ledger: Ledger, k: int, ties: bool) -> None:
-    """Brings the list of the k best (with ``ties`` all that tie with the k-th) up to date."""
-    meta, rank = ledger.meta, ledger.data[RANK]
+def _settle(ledger: Ledger, k: int, ties: bool) -> None:
+    """Does it in any case."""
     _sort(ledger)
-    if meta[TOP] < min(k, meta[SIZE]):
+    if ledger.meta[0].top < min(k, ledger.meta[0].held):
         _refill(ledger, k)
-    top = meta[TOP]
-    if top < meta[SIZE]:
-        data, bar = ledger.data, rank[k - 1]
-        least, score, listed = data[SCORE, bar], data[SCORE], data[LISTED]
-        for i in range(meta[SIZE]):
-            if score[i] >= least and not listed[i] and (score[i] > least or ties or beats(ledger, i, bar)):
-                rank[meta[TOP]], listed[i] = i, 1
-                meta[TOP] += 1
-    if meta[TOP] > top:
-        meta[CHANGES] += 1
+    if _list_more(ledger, k, ties):
         _sort(ledger)
-    while meta[TOP] > k and not (ties and ledger.data[SCORE, rank[meta[TOP] - 1]] == ledger.data[SCORE, rank[k - 1]]):
-        meta[TOP] -= 1
-        ledger.data[LISTED, rank[meta[TOP]]] = 0
+    _cut(ledger, k, ties)
+
+
+@in_place
+def _list_more(ledger: Ledger, k: int, ties: bool) -> bool:
+    """Appends what ranks before the k-th of the list, or is level with it, and is not there yet; whether it did."""
+    meta, rank, score, listed = ledger.meta[0], ledger.rank, ledger.score, ledger.listed
+    top, held = meta.top, meta.held
+    if top == held:
+        return False
+    bar = rank[k - 1]
+    least, end = score[bar], top
+    for i in range(held):
+        if score[i] >= least and not listed[i] and (score[i] > least or ties or beats(ledger, i, bar)):
+            rank[end], listed[i] = i, 1
+            end += 1
+    meta.top = end
+    meta.changes += end > top
+    return bool(end > top)
+
+
+@in_place
+def _cut(ledger: Ledger, k: int, ties: bool) -> None:
+    """Ends the list behind the k-th, or behind what ties with it."""
+    meta, rank, score = ledger.meta[0], ledger.rank, ledger.score
+    while meta.top > k and not (ties and score[rank[meta.top - 1]] == score[rank[k - 1]]):
+        meta.top -= 1
+        ledger.listed[rank[meta.top]] = 0
 
 
 @inner
 def _refill(ledger: Ledger, k: int) -> None:
     """Lists all that may be among the k best, where the list is too short to tell."""
-    meta = ledger.meta
+    meta, rank = ledger.meta[0], ledger.rank
     least = -1
-    if meta[SIZE] > 4 * k:
-        least = kth(ledger.data[SCORE, : meta[SIZE]].copy(), k)
-    for i in range(meta[SIZE]):
-        if ledger.data[SCORE, i] >= least and not ledger.data[LISTED, i]:
-            ledger.data[RANK, meta[TOP]], ledger.data[LISTED, i] = i, 1
-            meta[TOP] += 1
-    meta[CHANGES] += 1
+    if meta.held > 4 * k:
+        least = kth(ledger.score[: meta.held].copy(), k)
+    for i in range(meta.held):
+        if ledger.score[i] >= least and not ledger.listed[i]:
+            rank[meta.top], ledger.listed[i] = i, 1
+            meta.top += 1
+    meta.changes += 1
     _sort(ledger)
 
 
-@inner
+@in_place
 def kth(values: Ints, k: int) -> int:
     """The k-th largest; changes the order of the values."""
     low, high = 0, values.size - 1
@@ -231,8 +283,15 @@ def kth(values: Ints, k: int) -> int:
 
 @inner
 def _sort(ledger: Ledger) -> None:
-    """Puts the list in order: by insertion, as most of it is, or by merging if that takes too long."""
-    rank, top = ledger.data[RANK], ledger.meta[TOP]
+    """Puts the list in order: by insertion, or by merging if that takes too long."""
+    if not _insertion_sort(ledger):
+        _merge_sort(ledger)
+
+
+@in_place
+def _insertion_sort(ledger: Ledger) -> bool:
+    """Puts the list in order, as most of it is; gives up, and says so, if that takes too long."""
+    rank, top = ledger.rank, ledger.meta[0].top
     moves = 0
     for r in range(1, top):
         i, at = rank[r], r
@@ -242,14 +301,14 @@ def _sort(ledger: Ledger) -> None:
         rank[at] = i
         moves += r - at
         if moves > 8 * top + 64:
-            _merge_sort(ledger)
-            return
+            return False
+    return True
 
 
 @inner
 def _merge_sort(ledger: Ledger) -> None:
-    top = ledger.meta[TOP]
-    here, there = ledger.data[RANK, :top].copy(), np.empty(top, np.int64)
+    top = ledger.meta[0].top
+    here, there = ledger.rank[:top].copy(), np.empty(top, np.int64)
     width = 1
     while width < top:
         for low in range(0, top, 2 * width):
@@ -264,12 +323,18 @@ def _merge_sort(ledger: Ledger) -> None:
                     b += 1
         here, there = there, here
         width *= 2
-    for r in range(top):
-        ledger.data[RANK, r] = here[r]
+    ledger.rank[:top] = here
 
 
-@inner
-def strike(ledger: Ledger, space: Space, slot: int, p: Floats) -> Ledger:
+@in_place
+def strike(ledger: Ledger, space: Space, slot: int, p: Floats) -> None:
     """Copies the point of a slot that is about to go to ``p``, and strikes it out if it is an entry."""
     point(space, slot, p)
-    return remove(ledger, ledger.entry[slot]) if ledger.entry[slot] >= 0 else ledger
+    if ledger.entry[slot] >= 0:
+        remove(ledger, ledger.entry[slot])
+
+
+@in_place
+def listed_score(ledger: Ledger, rank: int) -> int:
+    """The score of the entry of that rank, the best one being 0; the list must reach so far."""
+    return int(ledger.score[ledger.rank[rank]])

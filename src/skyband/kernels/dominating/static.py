@@ -1,13 +1,10 @@
 """Dominance among the points of a set that does not change. Smaller is better in every dimension."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skyband.kernels.common.jit import outer
 from skyband.kernels.common.order import newer
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from skyband.storage.blocks import Floats, Ints
 
 
 def skyband(points: Floats, k: int, position: Ints, arrival: Ints) -> Ints:

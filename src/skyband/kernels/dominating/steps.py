@@ -1,28 +1,13 @@
-"""EVA, ADA, AHBA and AMSA: one loop, and what each adds to it (dominating, Figure 5)."""
+"""EVA, ADA, AHBA and AMSA: one loop, and what each adds to it (Kontaki et al., TKDE 2012, Figure 5)."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.kernels.common.jit import inner, outer
-from skyband.kernels.dominating.decide import CANDIDATES, SAMPLES, STEADY, TIES, K, decide, exact_score
+from skyband.kernels.common.jit import in_place, inner, outer
+from skyband.kernels.dominating.decide import DECIDED, Setting, decide, exact_score, look
 from skyband.kernels.dominating.events import (
     ADA,
-    ARRIVED,
-    BASE,
-    BUCKET,
-    CEILING,
-    CLOCK,
-    COMPARED,
-    FORCED,
-    MODE,
-    NEAR,
     NEVER_DUE,
-    NEXT,
-    PEAK,
-    RATE,
-    REFRESHED,
-    RENEWED,
-    SWEPT,
     Events,
     dequeue,
     due,
@@ -30,260 +15,244 @@ from skyband.kernels.dominating.events import (
     enqueue,
     look_ahead,
     note_newer,
+    take_notice,
 )
-from skyband.kernels.dominating.harvest import BIG, NEVER, OPEN, PLAIN, harvest
-from skyband.kernels.dominating.ledger import (
-    LISTED,
-    RANK,
-    SCORE,
-    SIZE,
-    SLOT,
-    TOP,
-    Ledger,
-    account,
-    add,
-    remove,
-    settle,
-    strike,
-)
+from skyband.kernels.dominating.harvest import BIG, NEVER, OPEN, PLAIN, Aim, Bounds, harvest
+from skyband.kernels.dominating.ledger import Ledger, account, add, listed_score, remove, settle, strike
 from skyband.kernels.dominating.samples import chosen, passed_over, refresh
 from skyband.kernels.dominating.score import dominates, reference
-from skyband.kernels.dominating.space import (
-    CELL,
-    COUNT,
-    HEAD,
-    ORDER,
-    PLACE,
-    TIME,
-    Points,
-    Space,
-    drop_oldest,
-    insert,
-    live,
-    oldest,
-    point,
-)
+from skyband.kernels.dominating.space import Points, Space, drop_oldest, expired, insert, live, oldest, point
 from skyband.kernels.dominating.sums import upward
-from skyband.kernels.dominating.tell import FLOOR, HIGH, Told, nothing, tell
-
-Ints = NDArray[np.int64]
+from skyband.kernels.dominating.tell import Steps, Told, tell
+from skyband.storage.blocks import Floats, Ints, Record
 
 
 @outer
 def event_steps(
-    space: Space, ledger: Ledger, samples: Ledger, events: Events, rows: Points, steps: Ints, first: int, setting: Ints,
-    work: Ints,
-) -> tuple[Ledger, Ledger, Events, Told, int]:  # fmt: skip
+    space: Space, ledger: Ledger, samples: Ledger, events: Events, told: Told, rows: Points, steps: Steps, first: int,
+    setting: Setting, work: Record,
+) -> tuple[Ledger, Ledger, Told, int]:  # fmt: skip
     """Takes the steps from the first on, up to one after which all must be found :func:`anew`; returns the next one."""
-    told, k, ties = nothing(), setting[K], setting[TIES] > 0
-    low = steps[HIGH, first - 1] if first > 0 else 0
-    for s in range(first, steps.shape[1]):
-        high, head, tail = steps[HIGH, s], space.meta[HEAD], events.meta[ARRIVED]
-        while live(space) > 0 and space.slots[TIME, oldest(space)] <= steps[FLOOR, s]:
-            ledger, samples = _go(space, ledger, samples, events, work)
-        fresh, count = np.empty(high - low, np.int64), 0
+    k, d, meta = setting.k, space.x.shape[0], events.meta[0]
+    p, low = np.empty(d), steps.high[first - 1] if first > 0 else 0
+    for s in range(first, steps.high.size):
+        high, floor, head, before = steps.high[s], steps.floor[s], space.meta[0].head, meta.arrived
+        while expired(space, floor):
+            _go(space, ledger, samples, events, p)
+            held = ledger.meta[0].held
+            account(ledger.x, ledger.score[:held], p, -1)
+            work[0].comparisons += held * d
+        fresh, count, held = np.empty(high - low, np.int64), 0, ledger.meta[0].held
         for i in range(low, high):
-            if rows.position[i] > steps[FLOOR, s]:
-                fresh[count], samples = _come(space, ledger, samples, events, rows, i, work)
+            if rows.position[i] > floor:
+                slot = insert(space, rows.x[i], rows.position[i], rows.arrival[i])
+                account(ledger.x, ledger.score[:held], rows.x[i], 1)
+                work[0].comparisons += held * d
+                if chosen(rows.arrival[i], meta.rate):
+                    samples = add(samples, space, slot, 0)
+                meta.arrived += 1
+                if meta.mode >= ADA and note_newer(space, events, slot):
+                    take_notice(space, events)
+                ledger.entry[slot] = OPEN
+                fresh[count] = slot
                 count += 1
         low = high
-        events.meta[CLOCK] += max(space.meta[HEAD] - head, events.meta[ARRIVED] - tail)
-        settle(ledger, k, ties)
+        meta.clock += max(space.meta[0].head - head, meta.arrived - before)
+        settle(ledger, k, setting.ties)
         if 2 * count > live(space) + 2 * k:
-            events.meta[FORCED] = 1
-        if not events.meta[FORCED]:
-            ledger, samples, events = _step(space, ledger, samples, events, fresh[:count], setting, work)
-        if events.meta[FORCED]:
-            return ledger, samples, events, told, s + 1
-        told = tell(told, ledger, rows, steps, s)
-    return ledger, samples, events, told, steps.shape[1]
+            meta.forced = 1
+        if not meta.forced:
+            ledger, samples = _step(space, ledger, samples, events, fresh[:count], setting, p, work)
+        if meta.forced:
+            return ledger, samples, told, s + 1
+        told, ledger = tell(told, ledger, rows, steps, s)
+    return ledger, samples, told, steps.high.size
 
 
 @outer
-def told_of(ledger: Ledger, rows: Points, steps: Ints, s: int) -> Told:
-    """What is to be told after step s."""
-    return tell(nothing(), ledger, rows, steps, s)
+def told_after(told: Told, ledger: Ledger, rows: Points, steps: Steps, s: int) -> tuple[Told, Ledger]:
+    """Adds what is to be told after step s."""
+    return tell(told, ledger, rows, steps, s)
 
 
-@inner
-def _go(space: Space, ledger: Ledger, samples: Ledger, events: Events, work: Ints) -> tuple[Ledger, Ledger]:
-    """Line 1 of Figure 5: the oldest point leaves."""
-    p, slot = np.empty(space.axes.shape[1]), oldest(space)
+@in_place
+def _go(space: Space, ledger: Ledger, samples: Ledger, events: Events, p: Floats) -> None:
+    """Line 1 of Figure 5: the oldest point leaves; it is copied to ``p``."""
+    slot = oldest(space)
     dequeue(events, slot)
-    ledger, samples = strike(ledger, space, slot, p), strike(samples, space, slot, p)
+    strike(ledger, space, slot, p)
+    strike(samples, space, slot, p)
     ledger.entry[slot] = PLAIN
     drop_oldest(space)
-    account(ledger, p, -1, work)
-    return ledger, samples
-
-
-@inner
-def _come(
-    space: Space, ledger: Ledger, samples: Ledger, events: Events, rows: Points, i: int, work: Ints
-) -> tuple[int, Ledger]:
-    """Line 1 of Figure 5, the counters of section 5.1, and AHBA's sample."""
-    slot = insert(space, rows.x[i], rows.position[i], rows.arrival[i])
-    account(ledger, rows.x[i], 1, work)
-    if chosen(rows.arrival[i], events.meta[RATE]):
-        samples = add(samples, space, slot, 0)
-    events.meta[ARRIVED] += 1
-    if events.meta[MODE] >= ADA:
-        note_newer(space, events, slot)
-    ledger.entry[slot] = OPEN
-    return slot, samples
 
 
 @inner
 def _step(
-    space: Space, ledger: Ledger, samples: Ledger, events: Events, fresh: Ints, setting: Ints, work: Ints
-) -> tuple[Ledger, Ledger, Events]:
+    space: Space, ledger: Ledger, samples: Ledger, events: Events, fresh: Ints, setting: Setting, p: Floats,
+    work: Record,
+) -> tuple[Ledger, Ledger]:  # fmt: skip
     """Lines 2 to 18 of Figure 5: incoming points, and events that are due."""
-    meta, k = events.meta, setting[K]
-    if meta[MODE] >= ADA and meta[CLOCK] >= meta[REFRESHED] + max(64, live(space) // 64):
-        samples = refresh(space, ledger, samples, events, setting[SAMPLES], k)
-        meta[REFRESHED] = meta[CLOCK]
-    todo, before = _todo(events, fresh, work), work[1]
+    meta, k = events.meta[0], setting.k
+    if meta.mode >= ADA and meta.clock >= meta.refreshed + max(64, live(space) // 64):
+        samples = refresh(space, ledger, samples, events, setting.sample, k)
+        meta.refreshed = meta.clock
+    todo, before = _todo(events, fresh), work[0].scores
+    work[0].events += todo.size
     exact = np.zeros(todo.size, np.bool_)
-    for i in range(fresh.size):
-        ledger.entry[todo[i]] = PLAIN if _bound(space, ledger, events, todo[i], setting, work) else OPEN
-    ledger = _fill_up(space, ledger, events, todo, exact, setting, work)
-    events = look_ahead(space, ledger, events, k)
-    if ledger.meta[TOP] < min(k, live(space)):  # AMSA has passed over too many
-        meta[FORCED] = 1
-        return ledger, samples, events
+    for slot in fresh:
+        if _cell_will_do(space, ledger, events, slot, setting) or _referred(space, ledger, events, slot, p, work):
+            ledger.entry[slot] = PLAIN
+    if ledger.meta[0].top < k:
+        ledger = _fill_up(space, ledger, events, todo, exact, setting, p, work)
+    look_ahead(space, ledger, events, k)
+    if ledger.meta[0].top < min(k, live(space)):  # AMSA has passed over too many
+        meta.forced = 1
+        return ledger, samples
     for i in range(todo.size):
-        if ledger.entry[todo[i]] < 0 and ledger.entry[todo[i]] != NEVER:
-            ledger, events = decide(space, ledger, samples, events, todo[i], exact[i], setting, work)
-    if meta[MODE] >= ADA and work[1] > before:
-        meta[NEAR] += 1
-    return _sweep(space, ledger, events, setting), samples, events
+        slot = todo[i]
+        if ledger.entry[slot] < 0 and ledger.entry[slot] != NEVER:
+            wanted = look(space, ledger, events, slot, exact[i], setting, p)
+            if wanted != DECIDED:
+                ledger = decide(space, ledger, samples, events, slot, exact[i], wanted, setting, p, work)
+    if meta.mode >= ADA and work[0].scores > before:
+        meta.near += 1
+    _sweep(space, ledger, events, setting)
+    return ledger, samples
 
 
 @inner
-def _todo(events: Events, fresh: Ints, work: Ints) -> Ints:
+def _todo(events: Events, fresh: Ints) -> Ints:
     """The incoming points, and then those whose events are due; these are taken out of their buckets."""
-    meta, ring = events.meta, events.queue.size
-    first = max(meta[SWEPT], meta[CLOCK] - ring + 1)
+    meta, ring = events.meta[0], events.queue.size
+    first = max(meta.swept, meta.clock - ring + 1)
     count = fresh.size
-    for t in range(first, meta[CLOCK] + 1):
+    for t in range(first, meta.clock + 1):
         slot = events.queue[t % ring]
         while slot >= 0:
             count += 1
-            slot = events.event[NEXT, slot]
+            slot = events.after[slot]
     todo, at = np.empty(count, np.int64), fresh.size
-    for i in range(fresh.size):
-        todo[i] = fresh[i]
-    for t in range(first, meta[CLOCK] + 1):
+    todo[:at] = fresh
+    for t in range(first, meta.clock + 1):
         slot = events.queue[t % ring]
         while slot >= 0:
             todo[at] = slot
-            events.event[BUCKET, slot] = -1
+            events.bucket[slot] = -1
             at += 1
-            slot = events.event[NEXT, slot]
+            slot = events.after[slot]
         events.queue[t % ring] = -1
-    meta[SWEPT] = meta[CLOCK] + 1
-    work[2] += count
+    meta.swept = meta.clock + 1
     return todo
 
 
-@inner
-def _bound(space: Space, ledger: Ledger, events: Events, slot: int, setting: Ints, work: Ints) -> bool:
-    """Lines 2 to 4: a bound for an incoming point from one that dominates it, unless that of its cell will do."""
-    p, cell = np.empty(space.axes.shape[1]), space.slots[CELL, slot]
-    if live(space) >= setting[STEADY] and passed_over(ledger, events, cell, setting[K]):
-        events.event[BASE, slot] = BIG
+@in_place
+def _cell_will_do(space: Space, ledger: Ledger, events: Events, slot: int, setting: Setting) -> bool:
+    """Gives an incoming point the bound of its cell, if that is enough to make an event of it."""
+    meta, cell, k = events.meta[0], space.slots.cell[slot], setting.k
+    if live(space) >= setting.steady and passed_over(ledger, events, cell, k):
+        events.base[slot] = BIG
         return True
-    if events.meta[MODE] >= ADA and ledger.meta[TOP] >= setting[K]:
-        events.event[BASE, slot] = events.mark[CEILING, cell]
-        least = ledger.data[SCORE, ledger.data[RANK, setting[K] - 1]]
-        if events.event[BASE, slot] + events.meta[ARRIVED] < least - 2 * events.meta[NEAR]:
+    if meta.mode >= ADA and ledger.meta[0].top >= k:
+        events.base[slot] = events.ceiling[cell]
+        if events.base[slot] + meta.arrived < listed_score(ledger, k - 1) - 2 * meta.near:
             return True
+    return False
+
+
+@inner
+def _referred(space: Space, ledger: Ledger, events: Events, slot: int, p: Floats, work: Record) -> bool:
+    """Lines 2 to 4: a bound for an incoming point from one that dominates it, if there is one."""
     point(space, slot, p)
-    other = reference(space, p, cell, ledger.entry, work)
-    events.event[BASE, slot] = BIG
+    other = reference(space, p, space.slots.cell[slot], ledger.entry, work)
+    events.base[slot] = BIG
     if other >= 0:
-        events.event[BASE, slot] = events.event[BASE, other] - dominates(space, space.slots[PLACE, other], p)
+        events.base[slot] = events.base[other] - dominates(space.x, space.slots.place[other], p)
     return other >= 0
 
 
 @inner
 def _fill_up(
-    space: Space, ledger: Ledger, events: Events, todo: Ints, exact: NDArray[np.bool_], setting: Ints, work: Ints
-) -> Ledger:
+    space: Space, ledger: Ledger, events: Events, todo: Ints, exact: NDArray[np.bool_], setting: Setting, p: Floats,
+    work: Record,
+) -> Ledger:  # fmt: skip
     """Where points of the top k have expired, others take their places: the largest bounds are looked at first."""
-    while ledger.meta[TOP] < setting[K]:
+    while ledger.meta[0].top < setting.k:
         best = -1
         for i in range(todo.size):
-            open_ = ledger.entry[todo[i]] < 0
-            if open_ and (best < 0 or events.event[BASE, todo[i]] > events.event[BASE, todo[best]]):
+            if ledger.entry[todo[i]] < 0 and (best < 0 or events.base[todo[i]] > events.base[todo[best]]):
                 best = i
         if best < 0:
             return ledger
         if exact[best]:
-            ledger = add(ledger, space, todo[best], events.event[BASE, todo[best]] + events.meta[ARRIVED])
-            settle(ledger, setting[K], setting[TIES] > 0)
+            ledger = add(ledger, space, todo[best], events.base[todo[best]] + events.meta[0].arrived)
+            settle(ledger, setting.k, setting.ties)
         else:
-            exact_score(space, ledger, events, todo[best], work)
+            exact_score(space, ledger, events, todo[best], p, work)
             exact[best] = True
     return ledger
 
 
-@inner
-def _sweep(space: Space, ledger: Ledger, events: Events, setting: Ints) -> Ledger:
+@in_place
+def _sweep(space: Space, ledger: Ledger, events: Events, setting: Setting) -> None:
     """Entries that fell out of the top k: events again, or candidates if the time is near (section 5.2)."""
-    meta, k = events.meta, setting[K]
-    full = ledger.meta[SIZE] >= k + setting[CANDIDATES]
-    if meta[MODE] >= ADA and not full:
-        return ledger
-    if meta[MODE] >= ADA:
-        meta[NEAR] = max(1, meta[NEAR] - max(1, meta[NEAR] // 8))
+    meta, advanced = events.meta[0], events.meta[0].mode >= ADA
+    if advanced:
+        if ledger.meta[0].held < setting.k + setting.candidates:
+            return
+        meta.near = max(1, meta.near - max(1, meta.near // 8))
     i = 0
-    while i < ledger.meta[SIZE]:
-        if ledger.data[LISTED, i]:
+    while i < ledger.meta[0].held:
+        if ledger.listed[i]:
             i += 1
             continue
-        slot, bound = ledger.data[SLOT, i], ledger.data[SCORE, i]
-        when = due(space, ledger, events, bound, 0, k)
-        if meta[MODE] >= ADA:
+        slot, bound = ledger.slot[i], ledger.score[i]
+        when = due(space, ledger, events, bound, 0, setting.k)
+        if advanced:
             when = max(when, due_behind(space, events, bound))
-        if meta[MODE] >= ADA and when <= meta[CLOCK] + meta[NEAR]:
+        if advanced and when <= meta.clock + meta.near:
             i += 1
             continue
-        ledger = remove(ledger, i)
-        events.event[BASE, slot] = bound - meta[ARRIVED]
+        remove(ledger, i)
+        events.base[slot] = bound - meta.arrived
         enqueue(events, slot, when)
-    return ledger
 
 
 @outer
 def anew(
-    space: Space, ledger: Ledger, samples: Ledger, events: Events, setting: Ints, work: Ints
-) -> tuple[Ledger, Ledger, Events]:
+    space: Space, ledger: Ledger, samples: Ledger, events: Events, setting: Setting, work: Record
+) -> tuple[Ledger, Ledger]:
     """The top k from scratch, and an event for every other point: after much has come at once."""
-    meta, k, n = events.meta, setting[K], live(space)
-    most, slots = upward(space, space.cells[COUNT]), np.empty(n, np.int64)
-    base = np.full(space.slots.shape[1], BIG)
-    for i in range(n):
-        slot = space.slots[ORDER, (space.meta[HEAD] + i) % space.slots.shape[1]]
+    meta, k, ring = events.meta[0], setting.k, space.slots.ring
+    most, p, slots = (
+        upward(space.grid, space.cells.members),
+        np.empty(space.x.shape[0]),
+        np.empty(live(space), np.int64),
+    )
+    base = np.full(events.base.size, BIG)
+    for i in range(slots.size):
+        slot = ring[(space.meta[0].head + i) % ring.size]
         slots[i] = slot
         dequeue(events, slot)
         if ledger.entry[slot] == PLAIN:
-            base[slot] = events.event[BASE, slot] + meta[ARRIVED]
+            base[slot] = events.base[slot] + meta.arrived
         elif ledger.entry[slot] < 0:
             ledger.entry[slot] = PLAIN
-    aim = np.array([k, k + min(k, setting[CANDIDATES]) if meta[MODE] >= ADA else k, 0])
-    none, top = np.zeros(most.size, np.int64), np.full(most.size, BIG)
-    ledger, _ = harvest(space, ledger, base, none, most, top, aim, work)
-    settle(ledger, k, setting[TIES] > 0)
-    events = look_ahead(space, ledger, events, k)
-    meta[FORCED], meta[SWEPT], meta[REFRESHED] = 1, meta[CLOCK] + 1, meta[CLOCK]
-    meta[COMPARED], meta[PEAK], meta[RENEWED] = -NEVER_DUE, 0, meta[CLOCK]
-    if meta[MODE] >= ADA:
-        samples = refresh(space, ledger, samples, events, setting[SAMPLES], k)
-    for i in range(n):
+    target = k + min(k, setting.candidates) if meta.mode >= ADA else k
+    bounds = Bounds(base, np.zeros(most.size, np.int64), most, np.full(most.size, BIG))
+    ledger, _ = harvest(space, ledger, bounds, Aim(k, target, 0), work)
+    settle(ledger, k, setting.ties)
+    look_ahead(space, ledger, events, k)
+    meta.forced, meta.swept, meta.refreshed = 1, meta.clock + 1, meta.clock
+    meta.compared, meta.peak, meta.renewed = -NEVER_DUE, 0, meta.clock
+    if meta.mode >= ADA:
+        samples = refresh(space, ledger, samples, events, setting.sample, k)
+    for i in range(slots.size):
         slot = slots[i]
         if ledger.entry[slot] == PLAIN:
-            events.event[BASE, slot] = min(base[slot], most[space.slots[CELL, slot]]) - meta[ARRIVED]
-            ledger, events = decide(space, ledger, samples, events, slot, False, setting, work)
-    meta[FORCED] = 0
-    return _sweep(space, ledger, events, setting), samples, events
+            events.base[slot] = min(base[slot], most[space.slots.cell[slot]]) - meta.arrived
+            wanted = look(space, ledger, events, slot, False, setting, p)
+            if wanted != DECIDED:
+                ledger = decide(space, ledger, samples, events, slot, False, wanted, setting, p, work)
+    meta.forced = 0
+    _sweep(space, ledger, events, setting)
+    return ledger, samples

@@ -1,20 +1,16 @@
 """Sums and least values over the cells that a cell dominates, or that dominate it, for all cells at once."""
 
-import numpy as np
-from numpy.typing import NDArray
-
-from skyband.kernels.common.jit import inner
-from skyband.kernels.dominating.space import SHAPE, STRIDE, Space
-
-Ints = NDArray[np.int64]
+from skyband.kernels.common.jit import in_place, inner
+from skyband.kernels.dominating.space import Grid
+from skyband.storage.blocks import Ints
 
 
 @inner
-def upward(space: Space, values: Ints) -> Ints:
+def upward(grid: Grid, values: Ints) -> Ints:
     """For each cell the sum over the cells that are nowhere below it, itself included."""
     sums = values.copy()
-    for j in range(space.axes.shape[1]):
-        g, stride = space.axes[SHAPE, j], space.axes[STRIDE, j]
+    for j in range(grid.shape.size):
+        g, stride = grid.shape[j], grid.stride[j]
         for block in range(0, sums.size, g * stride):
             for c in range(block + (g - 1) * stride - 1, block - 1, -1):
                 sums[c] += sums[c + stride]
@@ -22,11 +18,11 @@ def upward(space: Space, values: Ints) -> Ints:
 
 
 @inner
-def downward(space: Space, values: Ints) -> Ints:
+def downward(grid: Grid, values: Ints) -> Ints:
     """For each cell the sum over the cells that are nowhere above it, itself included."""
     sums = values.copy()
-    for j in range(space.axes.shape[1]):
-        g, stride = space.axes[SHAPE, j], space.axes[STRIDE, j]
+    for j in range(grid.shape.size):
+        g, stride = grid.shape[j], grid.stride[j]
         for block in range(0, sums.size, g * stride):
             for c in range(block + stride, block + g * stride):
                 sums[c] += sums[c - stride]
@@ -34,24 +30,24 @@ def downward(space: Space, values: Ints) -> Ints:
 
 
 @inner
-def least(space: Space, values: Ints) -> Ints:
+def least(grid: Grid, values: Ints) -> Ints:
     """For each cell the least value over the cells that are nowhere above it, itself included."""
     lows = values.copy()
-    for j in range(space.axes.shape[1]):
-        g, stride = space.axes[SHAPE, j], space.axes[STRIDE, j]
+    for j in range(grid.shape.size):
+        g, stride = grid.shape[j], grid.stride[j]
         for block in range(0, lows.size, g * stride):
             for c in range(block + stride, block + g * stride):
                 lows[c] = min(lows[c], lows[c - stride])
     return lows
 
 
-@inner
-def beyond(space: Space, cell: int, by: int) -> int:
+@in_place
+def beyond(grid: Grid, cell: int, by: int) -> int:
     """The cell one further (``by`` = 1) or nearer (-1) in every dimension, or -1."""
     found = cell
-    for j in range(space.axes.shape[1]):
-        at = cell // space.axes[STRIDE, j] % space.axes[SHAPE, j] + by
-        if at < 0 or at >= space.axes[SHAPE, j]:
+    for j in range(grid.shape.size):
+        at = cell // grid.stride[j] % grid.shape[j] + by
+        if at < 0 or at >= grid.shape[j]:
             return -1
-        found += by * space.axes[STRIDE, j]
+        found += by * grid.stride[j]
     return int(found)

@@ -1,123 +1,143 @@
-"""Steps: several points come and go at once; and what is told of the answer after each (dominating, section 8)."""
+"""Steps: several points come and go at once; and what is told of the answer after each (Kontaki et al., section 8)."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skyband.kernels.common.jit import inner
+from skyband.kernels.common.jit import in_place, inner
 from skyband.kernels.common.order import better
-from skyband.kernels.dominating.ledger import (
-    GONE,
-    LISTED,
-    RANK,
-    SCORE,
-    SHOWN,
-    SHOWS,
-    SIZE,
-    TOP,
-    WHEN,
-    WHO,
-    Ledger,
-    wider,
-)
+from skyband.kernels.common.output import grow
+from skyband.kernels.dominating.ledger import Ledger, room_to_go
 from skyband.kernels.dominating.space import Points
+from skyband.storage.blocks import ARRIVAL, Bytes, Ints, Record, block, column, scalars
 
-Ints = NDArray[np.int64]
-
-HIGH, FLOOR, END, TRIGGER = range(4)  # rows of steps
-NONE, ARRIVAL = np.iinfo(np.int64).min, np.iinfo(np.int64).min + 1  # in place of an end
+NONE, EACH = np.iinfo(np.int64).min, np.iinfo(np.int64).min + 1  # in place of an end
 
 
-class Told(NamedTuple):
-    """What is told, a column for each row: trigger, end or time of the arrival, change, arrival number, score."""
+class Steps(NamedTuple):
+    """What happens, a step after the other: some points go, some come, and then there may be something to tell.
 
-    rows: Ints
-    used: Ints
-
-
-@inner
-def nothing() -> Told:
-    """Nothing told yet."""
-    return Told(np.empty((5, 64), np.int64), np.zeros(1, np.int64))
-
-
-def all_told(parts: list[Told]) -> Told:
-    """What is told, one after the other."""
-    rows = np.concatenate([part.rows[:, : part.used[0]] for part in parts], axis=1)
-    return Told(rows, np.array([rows.shape[1]]))
-
-
-@inner
-def _note(told: Told, trigger: int, at: int, op: int, arrival: int, score: int) -> Told:
-    i = told.used[0]
-    if i == told.rows.shape[1]:
-        told = Told(wider(told.rows, 2 * i), told.used)
-    rows = told.rows
-    rows[0, i], rows[1, i], rows[2, i], rows[3, i], rows[4, i] = trigger, at, op, arrival, score
-    told.used[0] = i + 1
-    return told
-
-
-@inner
-def tell(told: Told, ledger: Ledger, rows: Points, steps: Ints, s: int) -> Told:
-    """Adds what is to be told after step s.
-
-    A step takes in the rows up to HIGH, after it has let go of what is not after FLOOR. END is, for hopping windows,
-    the end of the window that closes, or NONE. TRIGGER is the arrival number of the row that brought the step about.
+    ``end`` is where the window ends that a step closes; NONE if it closes none, and EACH for windows that move with
+    every arrival, of which the changes are told.
     """
-    end, trigger = steps[END, s], steps[TRIGGER, s]
-    if end == NONE:
-        return told
-    if end == ARRIVAL:
-        return _tell_changes(told, ledger, trigger, rows.position[steps[HIGH, s] - 1])
-    for r in range(ledger.meta[TOP]):
-        i = ledger.data[RANK, r]
-        told = _note(told, trigger, end, 0, ledger.data[WHO, i], ledger.data[SCORE, i])
-    return told
+
+    high: Ints  # the rows up to here have come after the step
+    floor: Ints  # what is here or before goes, or does not come in
+    end: Ints
+    trigger: Ints  # the arrival number of the row that brought the step about
+
+
+class ToldMeta(NamedTuple):
+    held: int = 0  # rows so far
+
+
+@block(version=1)
+class Told(NamedTuple):
+    """What is told of the answers: of windows that closed, their rankings, and of others who entered and left."""
+
+    trigger: Annotated[Ints, column("rows", used="held", holds=ARRIVAL)]
+    at: Annotated[Ints, column("rows", used="held")]  # where the window ends, or the position of the trigger
+    op: Annotated[Bytes, column("rows", used="held")]  # 1 entered, -1 left, 0 in the ranking of a window
+    arrival: Annotated[Ints, column("rows", used="held", holds=ARRIVAL)]
+    score: Annotated[Ints, column("rows", used="held")]
+    meta: Annotated[Record, scalars(ToldMeta)]
+
+
+class Left(NamedTuple):
+    """Points that were shown and are no longer in the answer."""
+
+    shows: Ints  # the score that was shown
+    position: Ints
+    arrival: Ints
 
 
 @inner
-def _tell_changes(told: Told, ledger: Ledger, trigger: int, at: int) -> Told:
+def _roomy(told: Told, more: int) -> Told:
+    """The same with room for so many rows more."""
+    rows = told.meta[0].held + more
+    if rows <= told.at.size:
+        return told
+    return Told(grow(told.trigger, rows), grow(told.at, rows), grow(told.op, rows), grow(told.arrival, rows),
+                grow(told.score, rows), told.meta)  # fmt: skip
+
+
+@in_place
+def _note(told: Told, trigger: int, at: int, op: int, arrival: int, score: int) -> None:
+    i = told.meta[0].held
+    told.trigger[i], told.at[i], told.op[i], told.arrival[i], told.score[i] = trigger, at, op, arrival, score
+    told.meta[0].held = i + 1
+
+
+@inner
+def tell(told: Told, ledger: Ledger, rows: Points, steps: Steps, s: int) -> tuple[Told, Ledger]:
+    """Adds what is to be told after step s."""
+    end, trigger = steps.end[s], steps.trigger[s]
+    if end == NONE or (end == EACH and not _changed(ledger)):
+        return told, ledger
+    meta = ledger.meta[0]
+    if end == EACH:
+        told = _roomy(told, meta.gone + meta.shown + meta.top)
+        _tell_changes(told, ledger, trigger, rows.position[steps.high[s] - 1])
+        if meta.shown > ledger.gone_shows.size:
+            ledger = room_to_go(ledger, meta.shown)
+        return told, ledger
+    told = _roomy(told, meta.top)
+    for r in range(meta.top):
+        i = ledger.rank[r]
+        _note(told, trigger, end, 0, ledger.arrival[i], ledger.score[i])
+    return told, ledger
+
+
+@in_place
+def _changed(ledger: Ledger) -> bool:
+    """Whether anyone has left or entered the answer since it was last told."""
+    meta = ledger.meta[0]
+    if meta.gone > 0 or meta.shown != meta.top:
+        return True
+    entered = False
+    for r in range(meta.top):
+        entered |= ledger.shows[ledger.rank[r]] < 0
+    return entered
+
+
+@inner
+def _tell_changes(told: Told, ledger: Ledger, trigger: int, at: int) -> None:
     """Adds who left and who entered the answer since it was last told.
 
     Those that left come first, in the order of what was shown of them: score, then newer.
     """
-    meta, entered = ledger.meta, False
-    for r in range(meta[TOP]):
-        entered |= ledger.data[SHOWS, ledger.data[RANK, r]] < 0
-    if not entered and meta[GONE] == 0 and meta[SHOWN] == meta[TOP]:
-        return told
-    left = _left(ledger)
-    for i in range(left.shape[1]):
-        told = _note(told, trigger, at, -1, left[2, i], left[0, i])
-    for r in range(meta[TOP]):
-        i = ledger.data[RANK, r]
-        if ledger.data[SHOWS, i] < 0:
-            ledger.data[SHOWS, i] = ledger.data[SCORE, i]
-            told = _note(told, trigger, at, 1, ledger.data[WHO, i], ledger.data[SCORE, i])
-    meta[SHOWN] = meta[TOP]
-    return told
+    meta, left = ledger.meta[0], _left(ledger)
+    for i in range(left.shows.size):
+        _note(told, trigger, at, -1, left.arrival[i], left.shows[i])
+    for r in range(meta.top):
+        i = ledger.rank[r]
+        if ledger.shows[i] < 0:
+            ledger.shows[i] = ledger.score[i]
+            _note(told, trigger, at, 1, ledger.arrival[i], ledger.score[i])
+    meta.shown = meta.top
 
 
 @inner
-def _left(ledger: Ledger) -> Ints:
+def _left(ledger: Ledger) -> Left:
     """The points that were shown and are no longer listed, best first, as they were shown; they are so no longer."""
-    meta, data = ledger.meta, ledger.data
-    left = np.empty((3, meta[GONE] + meta[SHOWN]), np.int64)
-    count = meta[GONE]
+    meta = ledger.meta[0]
+    most, count = meta.gone + meta.shown, meta.gone
+    left = Left(np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64))
     for i in range(count):
-        left[0, i], left[1, i], left[2, i] = ledger.gone[0, i], ledger.gone[1, i], ledger.gone[2, i]
-    meta[GONE] = 0
-    for i in range(meta[SIZE]):
-        if data[SHOWS, i] >= 0 and not data[LISTED, i]:
-            left[0, count], left[1, count], left[2, count] = data[SHOWS, i], data[WHEN, i], data[WHO, i]
-            data[SHOWS, i] = -1
+        left.shows[i], left.position[i] = ledger.gone_shows[i], ledger.gone_position[i]
+        left.arrival[i] = ledger.gone_arrival[i]
+    meta.gone = 0
+    for i in range(meta.held):
+        if ledger.shows[i] >= 0 and not ledger.listed[i]:
+            left.shows[count], left.position[count] = ledger.shows[i], ledger.position[i]
+            left.arrival[count] = ledger.arrival[i]
+            ledger.shows[i] = -1
             count += 1
     for i in range(1, count):
-        s, t, n, j = left[0, i], left[1, i], left[2, i], i
-        while j > 0 and better(s, t, n, left[0, j - 1], left[1, j - 1], left[2, j - 1]):
-            left[0, j], left[1, j], left[2, j] = left[0, j - 1], left[1, j - 1], left[2, j - 1]
+        s, t, n, j = left.shows[i], left.position[i], left.arrival[i], i
+        while j > 0 and better(s, t, n, left.shows[j - 1], left.position[j - 1], left.arrival[j - 1]):
+            left.shows[j], left.position[j] = left.shows[j - 1], left.position[j - 1]
+            left.arrival[j] = left.arrival[j - 1]
             j -= 1
-        left[0, j], left[1, j], left[2, j] = s, t, n
-    return left[:, :count]
+        left.shows[j], left.position[j], left.arrival[j] = s, t, n
+    return Left(left.shows[:count], left.position[:count], left.arrival[:count])
