@@ -76,7 +76,7 @@ def to_come(algorithm: Dominating, x: np.ndarray, n: int) -> tuple[Points, Any]:
 
 def one_step(n: int) -> Steps:
     """All of n rows come at once, and nothing is told."""
-    return Steps(*(fixed(np.array([value])) for value in (n, -1, NONE, 0)))
+    return Steps(*(np.array([value]) for value in (n, -1, NONE, 0)))
 
 
 class Filled:

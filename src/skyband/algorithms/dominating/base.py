@@ -176,7 +176,7 @@ class Dominating(PerKey[State]):
         n, newest = rows.position.size, plain(Clock, state.clock).now
         now = np.maximum(np.maximum.accumulate(rows.position), newest)
         state.clock["now"] = now[-1] if n else newest
-        return Steps(np.arange(1, n + 1), now - self.window.extent, np.full(n, EACH), rows.arrival)
+        return Steps(np.arange(1, n + 1), now - self.window.extent, np.full(n, EACH), rows.arrival.copy())
 
     def _slides(self, state: State, rows: Points, frontier: int) -> Steps:
         """A step for each window that closes and holds a point, and one for what belongs to later windows."""
@@ -203,12 +203,16 @@ class Dominating(PerKey[State]):
         """The steps in order, so many at a time that the grid is looked after before the window is another one."""
         low, first = 0, 0
         n = self.count(state) if self.window.time else self.window.extent
+        if rows.position.size <= max(PIECE, n):
+            if steps.high.size:
+                yield rows, steps
+            return
         while first < steps.high.size:
             room = max(PIECE, n)
             last = max(first + 1, int(np.searchsorted(steps.high, low + room, "right")))
             high = int(steps.high[last - 1])
-            its = Steps._make(_fixed(column[first:last]) for column in (steps.high - low, *steps[1:]))
-            yield Points._make(_fixed(column[low:high]) for column in rows), its
+            its = Steps._make(column[first:last] for column in steps)
+            yield Points._make(column[low:high] for column in rows), its._replace(high=its.high - low)
             n = n + high - low if self.window.time else n
             low, first = high, last
 
