@@ -1,4 +1,4 @@
-"""States as they were saved once: ``python -m tests.support.golden`` writes them anew.
+"""States as they were saved once; ``python -m tests.support.golden`` writes those that are missing or read no more.
 
 There is a file for each algorithm and kind of window, ``<family>-<algorithm>-<kind>.bin``, which a monitor dumped
 half-way through a small stream, and a listing of what each block is made of, ``blocks.txt``. The tests read the files,
@@ -93,7 +93,10 @@ def listed():
 
 
 def rewrite(anew=False):
-    """Writes all files; refuses where a block has changed and its version has not, unless ``anew``."""
+    """Writes the files that are missing or refused, and all of them ``anew``.
+
+    Refuses where a block has changed and its version has not, unless ``anew``.
+    """
     now, before = listing(), listed() if LISTING.exists() else {}
     if not anew and (names := changed(now, before)):
         raise SystemExit(f"changed, but its version is the same: {', '.join(names)}. Raise the version in @block(…), "
@@ -105,7 +108,18 @@ def rewrite(anew=False):
         if path.name.removesuffix(".bin") not in wanted and path.name.count(".") == 1:
             path.unlink()
     for name, query in wanted.items():
-        (HERE / f"{name}.bin").write_bytes(half_way(query).dumps())
+        path = HERE / f"{name}.bin"
+        if anew or not path.exists() or not read(path):
+            path.write_bytes(half_way(query).dumps())
+
+
+def read(path):
+    """Whether a file can be read. Those that can are left as they are: what was saved once is to be read later."""
+    try:
+        sb.Monitor.loads(path.read_bytes())
+    except sb.StateError:
+        return False
+    return True
 
 
 def changed(now, before):

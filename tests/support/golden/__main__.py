@@ -1,4 +1,4 @@
-"""Writes the golden files anew."""
+"""Writes the golden files that are missing or not read any more; with ``--anew``, all of them."""
 
 import sys
 
