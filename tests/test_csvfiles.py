@@ -19,6 +19,9 @@ def read(*texts: str | bytes, delimiter: str = ",", time: str | None = None) -> 
     return pa.Table.from_batches((batch for file in files for batch in found.read(file)), found.schema)
 
 
+LONG = pa.decimal128(38, 0)
+
+
 def column(*values: str) -> tuple[pa.DataType, list[Any]]:
     """The type and the values of a column, each value in a file of its own; and the same if all are in one."""
     together, apart = read("\n".join(("x,y", *(f"{v},1" for v in values)))), read(*(f"x,y\n{v},1\n" for v in values))
@@ -31,6 +34,14 @@ def column(*values: str) -> tuple[pa.DataType, list[Any]]:
     [
         (["1", "", "-2"], pa.int64(), [1, None, -2]),
         (["1", "NA", "1.5", "nan", "inf"], pa.float64(), [1.0, None, 1.5, None, float("inf")]),
+        (["1", "", "-2", "12345678901234567890"], LONG, [1, None, -2, 12345678901234567890]),
+        (["18446744073709551615", "-9223372036854775809"], LONG, [(1 << 64) - 1, -(1 << 63) - 1]),
+        (["9223372036854775807", "-9223372036854775808"], pa.int64(), [(1 << 63) - 1, -(1 << 63)]),
+        (["12345678901234567890", "0.5"], pa.float64(), [1.2345678901234567e19, 0.5]),
+        (["1e19", "2"], pa.float64(), [1e19, 2.0]),
+        (["1" * 39, "2"], pa.float64(), [float("1" * 39), 2.0]),
+        (["12345678901234567890", "x"], pa.string(), ["12345678901234567890", "x"]),
+        (["1.0", "2.0"], pa.float64(), [1.0, 2.0]),
         (["true", "", "false"], pa.bool_(), [True, None, False]),
         (["2024-01-01", "2024-01-02"], pa.date32(), [date(2024, 1, 1), date(2024, 1, 2)]),
         (["2024-01-01", "2024-01-01 10:00"], pa.timestamp("us"), [datetime(2024, 1, 1), datetime(2024, 1, 1, 10)]),
@@ -54,6 +65,17 @@ def test_types_fit_values_far_below() -> None:
     table = read(f"a,b,c\n{rows}0.5,true,\n")
     assert [str(field.type) for field in table.schema] == ["double", "bool", "string"]
     assert table.num_rows == 30_001 and table["a"][-1].as_py() == 0.5
+
+
+def test_long_whole_numbers_far_below_and_in_later_files() -> None:
+    rows = "".join(f"{i},{'x' * 90}\n" for i in range(30_000))
+    table = read(f"a,b\n{rows}12345678901234567890,\n")
+    assert table.schema.field("a").type == LONG and table["a"][-1].as_py() == 12345678901234567890
+    small, long = File("small.csv", b"x\n1\n"), File("long.csv", b"x\n12345678901234567890\n")
+    with pytest.raises(SkybandError, match=r"long.csv, row 2 .*: x = '12345678901234567890' does not fit the .* int64"):
+        list(reader([small]).read(long))
+    with pytest.raises(SkybandError, match=r"half.csv, row 2 .*: x = .* does not fit the type .* decimal128\(38, 0\)"):
+        list(reader([long]).read(File("half.csv", b"x\n0.5\n")))
 
 
 def test_files_of_a_table() -> None:

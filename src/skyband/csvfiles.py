@@ -6,7 +6,8 @@
 - An empty field is NULL, quoted or not. So are ``NA``, ``N/A``, ``NULL``, ``NaN`` and the like in columns of numbers,
   times and booleans; in columns of text they are text. Empty lines are left out.
 - Types are those that every value of the files fits when reading begins: whole numbers, else numbers, else booleans,
-  dates, timestamps (to the microsecond), else text. A directory ``name=value`` gives its files a column.
+  dates, timestamps (to the microsecond), else text. Whole numbers beyond 64 bits are decimals, so that none is
+  rounded. A directory ``name=value`` gives its files a column.
 - A row with more or fewer fields than the header, a value that does not fit the type of its column, and text that is
   not UTF-8 are refused, with the file and the row. Nothing is dropped.
 - Where the event time is text, each value is read by itself, and one that is no time is NULL: its row is invalid.
@@ -26,11 +27,14 @@ from pyarrow import compute, csv
 from skyband.errors import SkybandError
 
 # The first that all values fit is taken; Arrow guesses from the beginning of a file where to start.
-_TYPES = (pa.null(), pa.int64(), pa.float64(), pa.bool_(), pa.date32(), pa.timestamp("s"), pa.timestamp("ns"),
+_LONG = pa.decimal128(38, 0)  # for whole numbers beyond 64 bits
+_TYPES = (pa.null(), pa.int64(), _LONG, pa.float64(), pa.bool_(), pa.date32(), pa.timestamp("s"), pa.timestamp("ns"),
           pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC"), pa.string())  # fmt: skip
-_MISFIT = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?.*?(?:invalid value (.*))?$", re.DOTALL)
+_MISFIT = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?.*?(?:(?:invalid value|string|converting) ('.*').*)?$",
+                     re.DOTALL)  # fmt: skip
 _BROKEN = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+): (.*)$", re.DOTALL)
 _INTEGER = re.compile(r"-?\d{1,18}")
+_LONG_INTEGER = re.compile(r"'-?\d{19,38}'")
 _TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"))  # without a zone, and with one
 
 
@@ -162,6 +166,11 @@ def _fits(file: File, delimiter: str, types: dict[str, pa.DataType]) -> list[str
     try:
         for batch in _batches(file, delimiter, types):
             names = batch.schema.names
+            if guessed := [
+                field.name for field in batch.schema if field.type == pa.float64() and field.name not in types
+            ]:
+                types.update(dict.fromkeys(guessed, pa.int64()))  # they may be whole numbers beyond 64 bits
+                return []
             for field in batch.schema:
                 if field.type not in _TYPES:  # times of day, and text that is not UTF-8
                     types[field.name] = pa.string()
@@ -171,7 +180,10 @@ def _fits(file: File, delimiter: str, types: dict[str, pa.DataType]) -> list[str
     except _MisfitError as misfit:
         if misfit.type not in _TYPES[:-1]:
             raise
-        types[misfit.column] = _TYPES[_TYPES.index(misfit.type) + 1]
+        wider = _TYPES[_TYPES.index(misfit.type) + 1]
+        if wider == _LONG and not _LONG_INTEGER.fullmatch(misfit.value or ""):
+            wider = pa.float64()
+        types[misfit.column] = wider
         return []
     return names
 
@@ -179,10 +191,11 @@ def _fits(file: File, delimiter: str, types: dict[str, pa.DataType]) -> list[str
 class _MisfitError(SkybandError):
     """A value does not fit the type of its column."""
 
-    def __init__(self, sentence: str, column: str, type: pa.DataType) -> None:
+    def __init__(self, sentence: str, column: str, type: pa.DataType, value: str | None) -> None:
         super().__init__(sentence)
         self.column = column
         self.type = type
+        self.value = value
 
 
 def _batches(file: File, delimiter: str, types: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
@@ -209,8 +222,10 @@ def _batches(file: File, delimiter: str, types: dict[str, pa.DataType]) -> Itera
             column, row, value = misfit.groups()
             name = names[int(column)]
             kind = kinds.get(name, pa.string())
-            wrong = f"{value} does not fit the type of the column, {kind}" if value else "the text is not UTF-8"
-            raise _MisfitError(f"{file.name}{_at(row)}: {name} = {wrong}", name, kind) from None
+            wrong = f"{value or 'a value'} does not fit the type of the column, {kind}"
+            if "UTF8" in str(error):
+                wrong = "the text is not UTF-8"
+            raise _MisfitError(f"{file.name}{_at(row)}: {name} = {wrong}", name, kind, value) from None
         raise SkybandError(f"{file.name} cannot be read as CSV: {error}") from None
 
 

@@ -431,6 +431,19 @@ def test_devices_are_written_as_they_are(trades: Path) -> None:
     assert done.stdout.splitlines()[0] == '"rank","score","id"'
 
 
+def test_whole_numbers_beyond_64_bits_are_not_rounded(tmp_path: Path) -> None:
+    long = 12345678901234567890
+    (tmp_path / "rows.csv").write_text(f"id,g,x\n{long},{long + 1},1\n{long + 2},{long + 3},2\n7,{long + 1},3\n")
+    for name in ("answer.json", "answer.csv", "answer.parquet"):
+        assert skyband("top", f"{tmp_path}/rows.csv", "-k", "1", "--order-by", "x", "--partition-by", "g",
+                       "--to", f"{tmp_path}/{name}")[0] == 0  # fmt: skip
+    rows = [{"g": long + 1, "rank": 1, "score": 1.0, "id": long, "x": 1},
+            {"g": long + 3, "rank": 1, "score": 2.0, "id": long + 2, "x": 2}]  # fmt: skip
+    assert [json.loads(line) for line in (tmp_path / "answer.json").read_text().splitlines()] == rows
+    assert str(long + 2) in (tmp_path / "answer.csv").read_text()
+    assert parquet.read_table(tmp_path / "answer.parquet").to_pylist() == rows
+
+
 # --- Ctrl-C -----------------------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
@@ -121,4 +122,9 @@ def _json_lines(rows: "pa.Table") -> Iterator[bytes]:
     import json
 
     for row in rows.to_pylist():
-        yield json.dumps(row, default=str, ensure_ascii=False).encode() + b"\n"
+        yield json.dumps(row, default=_plain, ensure_ascii=False).encode() + b"\n"
+
+
+def _plain(value: object) -> object:
+    """Whole decimals are numbers in JSON as well, which sets them no limit; all else that it does not know is text."""
+    return int(value) if isinstance(value, Decimal) and value.as_tuple().exponent == 0 else str(value)
