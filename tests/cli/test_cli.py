@@ -471,7 +471,10 @@ def test_ctrl_c_while_importing(moment: str, trades: Path, tmp_path: Path) -> No
     assert (done.returncode, done.stderr, done.stdout) == (130, "skyband: interrupted\n", "")
 
 
-def test_ctrl_c_while_writing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+def test_a_signal_while_writing(number: signal.Signals, code: int, word: str, tmp_path: Path) -> None:
     """Nothing is left behind, neither of the answer nor of the copy of standard input."""
     (tmp_path / "copies").mkdir()
     program = [sys.executable, "-m", "skyband.cli", "top", "-", "--order-by", "x", "--last", "1000", "--every", "10",
@@ -484,10 +487,10 @@ def test_ctrl_c_while_writing(tmp_path: Path) -> None:
         deadline = time.monotonic() + 120
         while not any(f.stat().st_size for f in tmp_path.glob(".answer.*")) and time.monotonic() < deadline:
             time.sleep(0.01)
-        running.send_signal(signal.SIGINT)
+        running.send_signal(number)
         errors = running.stderr.read().decode()
-        assert running.wait(60) == 130
-    assert errors.splitlines()[-1] == "skyband: interrupted" and "Traceback" not in errors
+        assert running.wait(60) == code
+    assert errors.splitlines()[-1] == f"skyband: {word}" and "Traceback" not in errors
     assert [path.name for path in tmp_path.rglob("*")] == ["copies"]
 
 

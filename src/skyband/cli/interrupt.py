@@ -4,6 +4,8 @@ Python hears a signal between two steps of its main thread. That is too late whi
 moment while modules are being imported or Java is being talked to: what is under way then fails in its own way, with a
 traceback, or waits for ever. So the signal is blocked, here and in the processes that Spark starts, and a thread waits
 for it. It ends the process, unless a stream is running, which is asked to end by itself first.
+
+A request to terminate is heard as Python hears it, so that nothing is left behind then either.
 """
 
 import os
@@ -12,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-CODE = 130  # what shells expect
+CODE, TERMINATED = 130, 143  # what shells expect
 PATIENCE = 15.0  # seconds for a stream to end by itself
 
 _stream: threading.Event | None = None  # set to ask the stream that is running to end
@@ -24,7 +26,9 @@ _undone: list[Callable[[], object]] = []
 
 
 def listen() -> None:
-    """From now on Ctrl-C is heard. Where it is ignored, as under ``nohup``, it stays so."""
+    """From now on Ctrl-C and requests to terminate are heard; where Ctrl-C is ignored (``nohup``) it stays so."""
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda *_: leave("terminated", TERMINATED))
     if not hasattr(signal, "pthread_sigmask") or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         return  # without masks (Windows) it is heard as Python hears it
     global _errors
@@ -35,7 +39,7 @@ def listen() -> None:
 
 @contextmanager
 def undoing(action: Callable[[], object]) -> Iterator[None]:
-    """Does what is needed to leave nothing behind at the end, and also if Ctrl-C ends the program."""
+    """Does what is needed to leave nothing behind at the end, and also if a signal ends the program."""
     _undone.append(action)
     try:
         yield
@@ -60,7 +64,7 @@ def heard() -> bool:
     return _heard.is_set()
 
 
-def leave(sentence: str = "interrupted") -> None:
+def leave(sentence: str = "interrupted", code: int = CODE) -> None:
     """End the process, with this as its last line."""
     for action in reversed(_undone):
         with suppress(OSError):
@@ -70,7 +74,7 @@ def leave(sentence: str = "interrupted") -> None:
     )  # the line that says how things are; and the cursor comes back
     with suppress(OSError):
         os.write(_errors, f"{clear}skyband: {sentence}\n".encode())
-    os._exit(CODE)
+    os._exit(code)
 
 
 def _listen() -> None:
