@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import skyband as sb
 from skyband import datasets
+from skyband.cli import terminal
 from skyband.cli.app import app
 from skyband.cli.dashboard import Board, as_table, in_order, line, rankings
 from skyband.datasets.replay import DISORDER, Replay, pieces
@@ -442,6 +443,33 @@ def test_whole_numbers_beyond_64_bits_are_not_rounded(tmp_path: Path) -> None:
     assert [json.loads(line) for line in (tmp_path / "answer.json").read_text().splitlines()] == rows
     assert str(long + 2) in (tmp_path / "answer.csv").read_text()
     assert parquet.read_table(tmp_path / "answer.parquet").to_pylist() == rows
+
+
+def test_how_things_are_is_said_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Off a terminal a line every ten seconds at most, also after a step that took a minute."""
+    clock = [0.0]
+    monkeypatch.setattr(terminal, "monotonic", lambda: clock[0])
+    with terminal.line("Reading") as say:
+        for moment in (1, 9, 70, 70, 71, 79, 81, 82):
+            clock[0] = float(moment)
+            say(f"after {moment} s")
+    assert capsys.readouterr().err.splitlines() == ["after 70 s", "after 81 s"]
+
+
+@pytest.mark.filterwarnings("always::skyband.DataWarning")
+def test_warnings_are_in_the_words_of_the_command_line(tmp_path: Path) -> None:
+    rows = "".join(f"2024-01-01 0{hour}:00:{second:02},1\n" for hour in (5, 2) for second in range(30))
+    (tmp_path / "a.csv").write_text(f"ts,x\n{rows}")
+    (tmp_path / "b.csv").write_text("ts,x\n" + "2024-01-01 01:00:00,2\n" * 30)
+    code, _, errors = skyband("top", f"{tmp_path}/a.csv", f"{tmp_path}/b.csv", "-k", "1", "--order-by", "x",
+                              "--last", "1 minute", "--every", "1 minute")  # fmt: skip
+    warned = [line for line in errors.splitlines() if line.startswith("skyband: ")]
+    assert code == 0 and warned == [
+        "skyband: 30 of 30 rows were left out, since they came too late: sort the rows by 'ts' first, or allow for "
+        "their delay with --late"
+    ]
 
 
 # --- Ctrl-C -----------------------------------------------------------------------------------------------------------

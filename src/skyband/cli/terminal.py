@@ -70,7 +70,7 @@ def _now_and_then() -> Callable[[str], None]:
         nonlocal due
         if monotonic() >= due:
             err.print(text, soft_wrap=True)
-            due += _SAY
+            due = monotonic() + _SAY  # and not at once again where a step has taken long
 
     return say
 

@@ -19,6 +19,8 @@ _ARGUMENT = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+# What a monitor tells of its arguments and counts; on the command line the last line has the counts.
+_OF_MONITORS = re.compile(r"(?<=\blate=) of the window\b|\. This is said once; stats\.\w+ goes on counting$")
 _AFTER_COMMA = re.compile(rf",\s*({_NAMES})=")
 
 
@@ -35,10 +37,12 @@ def in_options(sentence: str) -> str:
     '--weights x=-1.0 must not be negative'
     >>> in_options("name it with on=, for instance sb.last('10 minutes', on='time')")
     "name it with --on, for instance --last '10 minutes' --on 'time'"
+    >>> in_options("allow for their delay with late= of the window. This is said once; stats.late goes on counting")
+    'allow for their delay with --late'
     >>> in_options("every=20 exceeds the extent 10")
     '--every 20 exceeds the extent 10'
     """
-    return _ARGUMENT.sub(_option, sentence)
+    return _ARGUMENT.sub(_option, _OF_MONITORS.sub("", sentence))
 
 
 def _following(found: re.Match[str]) -> str:

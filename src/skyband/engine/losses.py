@@ -17,8 +17,8 @@ class Losses:
     def __init__(self, on: str | None, judged: tuple[int, int, int] = (0, 0, 0)) -> None:
         self._judged = judged
         self._advice = {
-            "late": f"they came too late: sort the rows by {on!r} before they are pushed, or allow for their delay "
-            "with late= of the window",
+            "late": f"they came too late: sort the rows by {on!r} first, or allow for their delay with late= of "
+            "the window",
             "invalid": f"their score{f' or {on!r}' if on else ''} is NULL, NaN or out of range: look at the columns "
             "that it is computed of",
         }
