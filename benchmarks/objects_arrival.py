@@ -3,8 +3,9 @@
     python benchmarks/objects_arrival.py [--full]
 
 First the target: n = 40,000, k = 9, one query, exact (RAPF), beside PA, RA, SASF and SA, and a ``numpy.max`` scan of
-the same array. Then all of them over k and n, with the objects that each holds.
-``--full`` takes more objects and keeps the results.
+the same array. Then all of them over k and n, with the objects that each holds. The order is that of topkw Figure 10,
+where SASF is but slightly ahead of SA: here these two may change places from run to run. ``--full`` takes more
+objects and keeps the results.
 """
 
 import sys
