@@ -1,6 +1,6 @@
 """The command line: ``skyband demo``, ``skyband run`` and ``skyband top``.
 
-This module imports next to nothing, so that Ctrl-C is heard from the first moment; ``app`` has the commands.
+This module imports next to nothing, so that Ctrl-C works from the first moment. The commands are in ``app``.
 """
 
 from skyband.cli import interrupt

@@ -1,7 +1,7 @@
-"""The commands, and what they tell when something is wrong.
+"""The program ``skyband``: its commands, and how it reports errors.
 
-Whatever takes long to import is imported where it is used, so that ``--help`` answers at once and ``skyband top`` needs
-no Spark.
+Modules that take long to import are imported where they are used, so that ``--help`` answers at once and ``skyband
+top`` needs no Spark.
 """
 
 import warnings
@@ -21,14 +21,14 @@ from skyband.errors import SkybandError
 
 
 class Commands(TyperGroup):
-    """Tells what a user can put right in one red line, with exit code 2; ``--debug`` shows where it came from."""
+    """Reports errors that a user can correct in one red line, with exit code 2; ``--debug`` shows the traceback."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             with _warnings_in_a_line():
                 result = super().invoke(ctx)
         except Exception as error:
-            if interrupt.heard():  # it had to end in the midst of something
+            if interrupt.heard():  # the error is a consequence of Ctrl-C
                 interrupt.leave()
             sentence = _sentence(error)
             if sentence is None or ctx.params["debug"]:
@@ -42,7 +42,7 @@ class Commands(TyperGroup):
 
 @contextmanager
 def _warnings_in_a_line() -> Iterator[None]:
-    """Warnings of skyband's own without the place in its source; what others warn of is as it was."""
+    """Within this context, skyband's own warnings are one line, without their place in the source."""
     with warnings.catch_warnings():
         others = warnings.showwarning
 
@@ -57,7 +57,7 @@ def _warnings_in_a_line() -> Iterator[None]:
 
 
 def _sentence(error: Exception) -> str | None:
-    """What the user is told; None for a fault of the program's own."""
+    """The sentence that tells the user about an error; None for an error that is a fault of the program."""
     if isinstance(error, SkybandError):
         return in_options(str(error))
     if isinstance(error, ModuleNotFoundError) and error.name in ("pyspark", "pandas"):
@@ -91,4 +91,4 @@ def skyband(
         bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """The k best rows of a sliding window, always up to date."""
+    """Keeps the k best rows of a sliding window over a stream up to date."""

@@ -1,4 +1,4 @@
-"""What a terminal shows: answers as tables, the state of a stream in a line, and the live view of the demonstration."""
+"""Draws on the terminal: answers as tables, the state of a stream in a line, and the live view of the demonstration."""
 
 import math
 from collections import deque
@@ -31,9 +31,9 @@ _COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", 
 
 
 def in_order(answer: pa.Table, partition_by: Sequence[str]) -> pa.Table:
-    """The rows of an answer in the order in which they are read; those of several shards come mixed.
+    """The rows of an answer in the order in which people read them, since rows of several shards come mixed.
 
-    Changes of one moment stay in their order: what left is written before what entered.
+    Changes at one moment keep their order: first who left, then who entered.
     """
     names = [name for name in ("window_end", "at") if name in answer.column_names]
     names += [*partition_by, "rank"] if "rank" in answer.column_names else []
@@ -41,7 +41,7 @@ def in_order(answer: pa.Table, partition_by: Sequence[str]) -> pa.Table:
 
 
 def as_table(answer: pa.Table) -> Table:
-    """The newest rows of an answer for people; a line between windows, whose start goes without saying."""
+    """The newest rows of an answer as a table, with a line between windows; the start of windows is not shown."""
     answer = answer.slice(max(0, answer.num_rows - SHOWN))
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
     columns = []
@@ -58,7 +58,7 @@ def as_table(answer: pa.Table) -> Table:
 
 
 def _cells(values: list[Any]) -> list[str]:
-    """A column; times without the day if it is always the same."""
+    """A column as texts; times without the day if it is the same in all."""
     times = [value for value in values if isinstance(value, datetime)]
     if times and len({time.date() for time in times}) == 1:
         return [cell(value)[len("2024-01-01 ") :] for value in values]
@@ -66,7 +66,7 @@ def _cells(values: list[Any]) -> list[str]:
 
 
 def as_lines(answer: pa.Table, header: bool) -> Iterator[str]:
-    """An answer for programs: tab-separated values."""
+    """An answer as tab-separated values, for programs."""
     if header:
         yield "\t".join(answer.column_names)
     for row in answer.to_pylist():
@@ -74,7 +74,7 @@ def as_lines(answer: pa.Table, header: bool) -> Iterator[str]:
 
 
 def cell(value: Any) -> str:
-    """A value as short as it can be read.
+    """A value as a short text.
 
     >>> cell(999839.9999999999), cell(0.1 + 0.2), cell(None), cell(12300)
     ('999840', '0.3', '', '12300')
@@ -96,7 +96,7 @@ def _plain(value: Any) -> str:
 
 
 def status(progress: "Progress") -> str:
-    """A stream in a line."""
+    """The state of a stream in a line."""
     return (
         f"{progress.seen:,} rows, {progress.rate:,.0f} rows/s, {progress.late:,} late, {progress.invalid:,} invalid, "
         f"state {size(progress.bytes)}"
@@ -104,7 +104,7 @@ def status(progress: "Progress") -> str:
 
 
 def size(count: float) -> str:
-    """Bytes for people.
+    """A number of bytes in a unit that people read easily.
 
     >>> size(999), size(35_840), size(12_345_678)
     ('999 B', '35.8 kB', '12.3 MB')
@@ -114,7 +114,7 @@ def size(count: float) -> str:
 
 
 def short(amount: float) -> str:
-    """An amount of money for a narrow column.
+    """An amount of money, short enough for a narrow column.
 
     >>> short(6_894_702), short(95_300)
     ('6.89 M', '95.3 k')
@@ -147,14 +147,14 @@ def rankings(answer: pa.Table) -> Iterator[Ranking]:
 
 
 def line(ranking: Ranking, progress: "Progress", best: int = 3) -> str:
-    """A window in a line, where there is no terminal to draw on."""
+    """A window in a line, for output that is no terminal."""
     names = "  ".join(f"{row['rank']} {row['symbol']} {short(row['score'])}" for row in ranking.rows[:best])
     return f"{ranking.end:%H:%M}  {names}  |  {status(progress)}"
 
 
 @dataclass
 class Board:
-    """The ranking of the newest window, what has moved in it, and how the stream fares.
+    """The live view: the ranking of the newest window, what has moved in it, and the state of the stream.
 
     Attributes:
         title: what is ranked.
@@ -247,7 +247,7 @@ class Board:
 
 
 class Bar:
-    """A bar as long as its share of the space there is, to an eighth of a character."""
+    """A bar whose length is a share of the width that there is, to an eighth of a character."""
 
     def __init__(self, share: float, style: str) -> None:
         self.share = share
@@ -260,7 +260,7 @@ class Bar:
 
 
 class Rates:
-    """The newest of some numbers, and as many of those before as there is space for, as small columns."""
+    """The newest of a list of numbers, as many as there is space for, drawn as small columns."""
 
     def __init__(self, values: Sequence[float]) -> None:
         self.values = values

@@ -1,4 +1,4 @@
-"""``skyband demo``: a stream of trades, ranked on Spark before the user's eyes."""
+"""``skyband demo``: shows a stream of trades being ranked on Spark."""
 
 import os
 import shlex
@@ -41,16 +41,16 @@ skyband top demo/trades -k 3 --order-by "price * volume DESC" \\
 """
 
 SPEED = 60  # times the clock: a minute of event time in a second
-_PATIENCE = 20.0  # seconds for the last rows to get through
+_PATIENCE = 20.0  # seconds that the last rows may take to be ranked
 
 
 def demo(
     ctx: typer.Context,
     seconds: Annotated[float, Option(min=1, help="How long the stream runs.")] = 30,
     rate: Annotated[int, Option(min=100, help="Trades a second.")] = 50_000,
-    seed: Annotated[int, Option(help="Another number gives other trades.")] = 0,
+    seed: Annotated[int, Option(help="Another seed gives other trades.")] = 0,
     directory: Annotated[
-        Path | None, Option("--out", help="Where trades and rankings are left; a temporary directory by default.")
+        Path | None, Option("--out", help="A directory for trades and rankings; by default a temporary one.")
     ] = None,
     master: Master = "local[*]",
     verbose: Verbose = False,
@@ -110,9 +110,9 @@ def demo(
 
 
 class _Answers:
-    """Takes the micro-batches of the answer: each into a file of its own, and its windows to the display.
+    """Writes each micro-batch of the answer to a file, and hands its windows to the display.
 
-    A batch that comes again after a failure writes the same file again.
+    A micro-batch that comes again after a failure writes the same file again.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -134,7 +134,7 @@ class _Answers:
             self._coming.append((number, ranking))
 
     def windows(self, newest: int, most: int | None = None) -> "Iterator[Ranking]":
-        """The windows not asked for before of the micro-batches up to the ``newest``, or the first few of them."""
+        """The windows not returned before, of the micro-batches up to ``newest``; or the first few of them."""
         while self._coming and self._coming[0][0] <= newest and most != 0:
             yield self._coming.popleft()[1]
             most = None if most is None else most - 1
@@ -142,10 +142,10 @@ class _Answers:
 
 @contextmanager
 def _view(board: "Board", watch: "Watch", answers: _Answers) -> Iterator[Callable[[float], None]]:
-    """A function that shows how things stand, given the seconds since the beginning.
+    """A function that shows how things stand; it is given the seconds since the beginning.
 
-    On a terminal a window is shown at a time, so that none that closed with others passes unseen; where there is none,
-    each window is a line.
+    A terminal shows one window at a time, so that windows that closed together are all seen. Without a terminal, each
+    window is a line.
     """
     from skyband.cli.dashboard import line
 
@@ -169,7 +169,7 @@ def _view(board: "Board", watch: "Watch", answers: _Answers) -> Iterator[Callabl
 
 
 def _made(directory: Path | None) -> Path:
-    """The directory of the demonstration, which must be its own: Spark takes every file that it finds."""
+    """Makes the directory of the demonstration, and refuses one with other files: Spark would read them too."""
     if directory is None:
         return Path(tempfile.mkdtemp(prefix="skyband-demo-"))
     if directory.exists() and any(directory.iterdir()):
@@ -191,7 +191,7 @@ def _report(board: "Board", watch: "Watch", took: float, directory: Path) -> Non
 
 
 def _program() -> str:
-    """What to write in a shell to call this program: an environment such as that of ``make run`` is on no path."""
+    """How to call this program in a shell: with its path, if it is in an environment that is not activated."""
     if shutil.which("skyband"):
         return "skyband"
     script = Path(sys.executable).with_name("skyband")

@@ -1,4 +1,4 @@
-"""Files to read: which ones an argument names, what is in them, and their rows."""
+"""Finds the files that an argument names, and reads their rows."""
 
 import glob
 import shutil
@@ -28,7 +28,7 @@ class Files(NamedTuple):
     Attributes:
         text: the argument.
         kind: parquet, csv or json.
-        files: what is there.
+        files: the files that were found.
         root: the directory that was named, or None.
     """
 
@@ -40,9 +40,9 @@ class Files(NamedTuple):
 
 @contextmanager
 def found(texts: Sequence[str]) -> Iterator[list[Files]]:
-    """What the arguments name: files, directories, globs, ``-`` for standard input; each may begin with ``csv:`` or so.
+    """The files that arguments name: files, directories, globs, ``-`` for standard input; ``csv:PATH`` tells a format.
 
-    What can be read only once, such as a pipe, is copied into a file, which is there as long as the context.
+    A pipe, which can be read only once, is copied into a file that exists as long as the context.
     """
     with ExitStack() as stack:
         groups = [group for text in texts for group in _named(text, stack)]
@@ -52,7 +52,7 @@ def found(texts: Sequence[str]) -> Iterator[list[Files]]:
 
 
 def split(text: str) -> tuple[str, str]:
-    """The kind that an argument names, if any, and the path.
+    """The format that an argument names, if any, and the path.
 
     >>> split("csv:trades"), split("trades.csv"), split("-")
     (('csv', 'trades'), ('', 'trades.csv'), ('', '/dev/stdin'))
@@ -99,7 +99,7 @@ def _untold(path: Path) -> SkybandError:
 
 @contextmanager
 def _copied(path: Path) -> Iterator[str]:
-    """A file with what comes out of a pipe."""
+    """A temporary file with all that comes out of a pipe."""
     copy = Path(tempfile.mkdtemp(prefix="skyband-")) / "rows"
     with interrupt.undoing(lambda: shutil.rmtree(copy.parent, ignore_errors=True)):
         with open(path, "rb") as rows, open(copy, "wb") as file:
@@ -115,14 +115,14 @@ def _called(path: str) -> str:
 
 
 def _sniffed(path: str) -> str:
-    """What a file without a suffix holds, by its beginning."""
+    """The format of a file without a suffix, guessed from its beginning."""
     with open(path, "rb") as file:
         begin = file.read(100).lstrip()
     return "parquet" if begin.startswith(b"PAR1") else "json" if begin.startswith(b"{") else "csv"
 
 
 def batches(groups: Sequence[Files], query: "Query", delimiter: str | None) -> "Iterator[pa.Table]":
-    """The rows of the files, batch by batch, after an empty batch that shows the columns."""
+    """The rows of the files as batches, after an empty batch that shows the columns."""
     import pyarrow as pa
 
     if groups[0].kind != "csv":
@@ -140,7 +140,7 @@ def batches(groups: Sequence[Files], query: "Query", delimiter: str | None) -> "
 
 
 def separator(text: str | None) -> str:
-    """The character that ``--delimiter`` names.
+    """The character that ``--delimiter`` names, by default a comma.
 
     >>> separator(None), separator(";"), separator(r"\\t")
     (',', ';', '\\t')
@@ -180,7 +180,7 @@ def _dataset(group: Files, query: "Query") -> "Iterator[pa.Table]":
 
 
 def _timed(table: "pa.Table", name: str | None, kind: "pa.DataType | None") -> "pa.Table":
-    """The rows with their event time as a timestamp, if it is text; one that is no time is NULL."""
+    """The rows with their event-time column as timestamps, if it is text; a text that is no time becomes NULL."""
     if kind is None:
         return table
     return table.set_column(table.column_names.index(name), name, times(table[name], kind))

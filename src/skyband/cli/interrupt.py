@@ -1,9 +1,9 @@
-"""Ctrl-C ends the program at any moment in the same way: one line on standard error, and exit code 130.
+"""Makes Ctrl-C end the program in the same way at any moment: one line on standard error, and exit code 130.
 
-Python hears a signal between two steps of its main thread. That is too late while a kernel compiles, and at a bad
-moment while modules are being imported or Java is being talked to: what is under way then fails in its own way, with a
-traceback, or waits for ever. So the signal is blocked, here and in the processes that Spark starts, and a thread waits
-for it. It ends the process, unless a stream is running, which is asked to end by itself first.
+Python handles a signal between two steps of its main thread. While a kernel compiles, that is too late. While modules
+are being imported, or Java is being talked to, it is a bad moment: what is under way fails with a traceback, or waits
+for ever. So the signal is blocked, here and in the processes that Spark starts, and a thread waits for it. This thread
+ends the process; if a stream is running, it first asks the stream to end by itself.
 
 A request to terminate is heard as Python hears it, so that nothing is left behind then either.
 """
@@ -20,7 +20,7 @@ PATIENCE = 15.0  # seconds for a stream to end by itself
 _stream: threading.Event | None = None  # set to ask the stream that is running to end
 _heard = threading.Event()
 _errors = (
-    2  # where the last line goes: standard error, even while it is lent to a log for the processes that are started
+    2  # where the last line goes: standard error, even while it is redirected to a log for processes that are started
 )
 _undone: list[Callable[[], object]] = []
 
@@ -39,7 +39,7 @@ def listen() -> None:
 
 @contextmanager
 def undoing(action: Callable[[], object]) -> Iterator[None]:
-    """Does what is needed to leave nothing behind at the end, and also if a signal ends the program."""
+    """Calls a function that cleans up at the end of this context, and also if a signal ends the program."""
     _undone.append(action)
     try:
         yield
@@ -50,7 +50,7 @@ def undoing(action: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def asking(stop: threading.Event) -> Iterator[None]:
-    """Meanwhile the first Ctrl-C sets this event; a second one, or waiting for too long after it, ends the program."""
+    """Within this context the first Ctrl-C sets an event; a second one, or a long wait after it, ends the program."""
     global _stream
     _stream = stop
     try:

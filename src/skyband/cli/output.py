@@ -1,4 +1,4 @@
-"""A file to write: never one that is read, never another one's, and whole or not at all."""
+"""Writes the answer to a file: never to one that is read or was there before, and as a whole or not at all."""
 
 import os
 import secrets
@@ -19,14 +19,14 @@ Write = Callable[["pa.Table"], None]
 
 
 class Target(NamedTuple):
-    """A file to write, and in which format."""
+    """A file to write, and its format."""
 
     kind: str
     path: Path
 
 
 def target(to: str) -> Target | None:
-    """What ``--to`` names; None for the console.
+    """The file that ``--to`` names; None for the console.
 
     >>> target("largest.csv"), target("json:rows"), target("console")
     (Target(kind='csv', path=PosixPath('largest.csv')), Target(kind='json', path=PosixPath('rows')), None)
@@ -43,7 +43,7 @@ def target(to: str) -> Target | None:
 
 
 def check(target: Target, sources: Sequence[Files], overwrite: bool) -> None:
-    """Refuses to write where something is read, or, if not told to, where something is."""
+    """Refuses to write to a file that is read; and, unless ``--overwrite`` was given, to one that exists."""
     path = target.path
     for group in sources:
         named = Path(split(group.text)[1])
@@ -65,7 +65,7 @@ def _same(one: Path, other: str | Path) -> bool:
 
 @contextmanager
 def writer(target: Target) -> Iterator[Write]:
-    """A function that writes rows to a file, which appears under its name when all is written."""
+    """A function that writes rows to a file; the file appears under its name when all is written."""
     with replacing(target.path) as file:
         if target.kind == "json":
             yield lambda rows: file.writelines(_json_lines(rows))
@@ -76,9 +76,9 @@ def writer(target: Target) -> Iterator[Write]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes the place of another when the context ends well; until then it has a name of its own beside it.
+    """A file that replaces another if the context ends without an error; until then it stands beside it.
 
-    A pipe or a device, such as ``/dev/stdout``, is written to as it stands.
+    A pipe or a device, such as ``/dev/stdout``, is written to directly.
     """
     if path.exists() and not path.is_file():
         with open(path, "wb") as file:

@@ -1,4 +1,4 @@
-"""Where a stream may write: not where it reads, not over another answer, and its checkpoint apart from the rows."""
+"""Checks where a stream writes: not where it reads, not over another answer, and its checkpoint apart from its rows."""
 
 import glob
 import shutil
@@ -12,9 +12,9 @@ _OF_AN_ANSWER = "_spark_metadata"
 
 
 def check(source: Place, sink: Place, checkpoint: str | None, overwrite: bool) -> None:
-    """Refuses places that would damage each other, and an answer that is there, unless it goes on or is replaced.
+    """Refuses directories that lie within each other, and an answer that exists, unless it goes on or is replaced.
 
-    What lies in other file systems is not looked at: only Spark can.
+    Paths in other file systems are not checked, since only Spark can look into them.
     """
     if overwrite and (sink.kind not in FILES or sink.remote):
         raise SkybandError(f"--overwrite replaces an answer in files on this machine, not {str(sink)!r}")
@@ -41,19 +41,19 @@ def check(source: Place, sink: Place, checkpoint: str | None, overwrite: bool) -
 
 
 def clear(sink: Place, checkpoint: str | None) -> None:
-    """Removes an answer and its checkpoint, for which :func:`check` has been asked."""
+    """Removes an answer and its checkpoint; call :func:`check` first."""
     for place in (_local(sink), _local(sink.checkpoint(checkpoint))):
         if place is not None and place.exists():
             shutil.rmtree(place)
 
 
 def _local(place: Place | None) -> Path | None:
-    """A directory of this machine, without links and detours; None for what is no file or lies elsewhere."""
+    """The real path of a directory on this machine; None for a place that is no directory or is elsewhere."""
     return None if place is None or place.kind not in FILES or place.remote else Path(place.path).resolve()
 
 
 def _read_there(source: Place, place: Path) -> str | None:
-    """What of a source lies at, in or around a place, if anything."""
+    """The path of a source that lies at, in or around a place, if there is one."""
     if source.kind not in FILES or source.remote:
         return None
     for name in [source.path, *glob.glob(source.path)]:
@@ -64,7 +64,7 @@ def _read_there(source: Place, place: Path) -> str | None:
 
 
 def _refuse_foreign(out: Path, state: Path) -> None:
-    """Only what a stream has written is ever removed."""
+    """Refuses a directory with files that no stream has written, so that none of these is ever removed."""
     if _rows(out) and not (out / _OF_AN_ANSWER).is_dir():
         raise SkybandError(f"--overwrite replaces the answers of streams, and {out} has other files; name another "
                            "directory with --to")  # fmt: skip
@@ -78,7 +78,7 @@ def _entries(directory: Path) -> list[Path]:
 
 
 def _rows(directory: Path) -> list[Path]:
-    """What is in the directory of an answer, beside a checkpoint."""
+    """What is in the directory of an answer, without the checkpoint."""
     return [path for path in _entries(directory) if path.name == _OF_AN_ANSWER or not _hidden(Path(path.name))]
 
 

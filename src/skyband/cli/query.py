@@ -1,4 +1,4 @@
-"""The options that describe a query, the same for every command that takes one."""
+"""The command-line options that describe a query, the same for every command that takes one."""
 
 import inspect
 from collections.abc import Callable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from skyband.query import Query
     from skyband.query.windows import Window
 
-EVERYTHING = 1 << 40  # objects: the extent of a window that no file fills
+EVERYTHING = 1 << 40  # objects: the length of a window for all rows, which no file fills
 
 
 class Ties(StrEnum):
@@ -26,26 +26,29 @@ def _option(text: str, *names: str) -> Any:
     return Option(*names, help=text, rich_help_panel="The query")
 
 
-K = Annotated[int, _option("How many.", "--k", "-k")]
+K = Annotated[int, _option("How many rows to give for each window.", "--k", "-k")]
 OrderBy = Annotated[str | None, _option('What to rank by, as in SQL: "price * volume DESC".')]
-NearestTo = Annotated[str | None, _option('Or: a point to be near to, "x=0.2,y=0.7".')]
-Metric = Annotated[str, _option("Its distance: euclidean, manhattan, chebyshev, or the p of any Lp.")]
-Weights = Annotated[str | None, _option('A factor for some of its columns: "x=2".')]
-Last = Annotated[str | None, _option('The window: "10 minutes", or a number of rows.')]
-Every = Annotated[str | None, _option('How far it moves: "1 minute", or a number of rows; with each row by default.')]
-On = Annotated[str | None, _option("The event-time column; ts by default. For a window of rows: their number.")]
-Late = Annotated[str | None, _option('How late a row may come: "5 seconds"; not at all by default.')]
-PartitionBy = Annotated[list[str] | None, _option("Columns; each of their values gets a ranking of its own.")]
+NearestTo = Annotated[str | None, _option('Rank by the distance from this point instead: "x=0.2,y=0.7".')]
+Metric = Annotated[str, _option("The distance: euclidean, manhattan, chebyshev, or a number p for Lp.")]
+Weights = Annotated[str | None, _option('Factors for columns in the distance: "x=2"; 1 for the others.')]
+Last = Annotated[str | None, _option('How long the window is: "10 minutes", or a number of rows.')]
+Every = Annotated[str | None, _option('How far it moves at a time: "1 minute", or a number of rows; by default with '
+                                      "each row.")]  # fmt: skip
+On = Annotated[str | None, _option("The event-time column, by default ts. For a window of rows: a column that numbers "
+                                   "the rows 0, 1, 2, …")]  # fmt: skip
+Late = Annotated[str | None, _option('How late a row may come: "5 seconds"; by default not at all.')]
+PartitionBy = Annotated[list[str] | None, _option("Columns; each combination of their values has its own ranking.")]
 Where = Annotated[str | None, _option('Which rows count, as in SQL: "price > 0".')]
-Select = Annotated[list[str] | None, _option('Columns to show: "symbol, price * 2 AS twice"; all by default.')]
-WhichTies = Annotated[Ties, _option("Of equal scores the newest, or all.")]
+Select = Annotated[list[str] | None, _option('Columns to show: "symbol, price * 2 AS twice"; by default all.')]
+WhichTies = Annotated[Ties, _option("newest: k rows and no more, the newest of equal scores first. all: also every row "
+                                    "whose score equals the k-th.")]  # fmt: skip
 Error = Annotated[float, _option("Above 0, the answer may be wrong with about this probability.")]
 Algorithm = Annotated[str, _option("The name of an algorithm; --explain tells which one is taken.")]
 Name = Annotated[str | None, _option("What the query is called.")]
-# Of files, not of the query; for the commands that have any.
-Overwrite = Annotated[bool, Option("--overwrite", help="Replace what --to names, if it is there.")]
-Delimiter = Annotated[str | None, Option(metavar="CHARACTER", help="What separates the fields of CSV that is read: "
-                                         "a comma by default; tab is one.")]  # fmt: skip
+# Options about files rather than the query, for the commands that read or write them.
+Overwrite = Annotated[bool, Option("--overwrite", help="Replace what --to names, if it exists.")]
+Delimiter = Annotated[str | None, Option(metavar="CHARACTER", help="The character between the fields of CSV that is "
+                                         "read; by default a comma. Write tab for a tab.")]  # fmt: skip
 
 
 def _query(
@@ -66,7 +69,7 @@ def _query(
     algorithm: Algorithm = "auto",
     name: Name = None,
 ) -> "Query":
-    """The query that the options of a command describe; without ``--last`` over everything."""
+    """The query that the options of a command describe; without ``--last`` it is over all rows."""
     from skyband.query import Nearest, TopK
 
     if (order_by is None) == (nearest_to is None):
@@ -94,7 +97,7 @@ def _window(last: str | None, every: str | None, on: str | None, late: str | Non
 
 
 def is_everything(query: "Query") -> bool:
-    """Whether no window was named."""
+    """Whether the query is over all rows, since no window was given."""
     return query.window.extent == EVERYTHING and not query.window.time
 
 
@@ -106,7 +109,7 @@ def explained(query: "Query") -> str:
 
 
 def _items(texts: list[str] | None) -> tuple[str, ...]:
-    """The parts of comma-separated lists; commas within brackets and quotes do not count.
+    """The items of comma-separated lists; commas within brackets and quotes do not count.
 
     >>> _items(["a, greatest(b, c) AS d", "e"])
     ('a', 'greatest(b, c) AS d', 'e')
@@ -123,7 +126,7 @@ def _items(texts: list[str] | None) -> tuple[str, ...]:
 
 
 def _values(text: str, option: str) -> dict[str, float]:
-    """Columns and their values.
+    """Columns with a number for each, from a text such as ``x=1,y=2``.
 
     >>> _values("x=0.2, y=0.7", "--nearest-to")
     {'x': 0.2, 'y': 0.7}
@@ -141,7 +144,7 @@ def _number(text: str) -> str | float:
 
 
 def takes_query(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command the options of :func:`_query`, and as its first argument the query they make."""
+    """Decorates a command: it gets the options of :func:`_query`, and the query they describe as first argument."""
     options = inspect.signature(_query).parameters
     own = list(inspect.signature(command).parameters.values())[1:]
 

@@ -1,4 +1,4 @@
-"""``skyband run``: a query put to a stream, on Spark."""
+"""``skyband run``: answers a query over a stream, on Spark."""
 
 from enum import StrEnum
 from queue import Empty, SimpleQueue
@@ -46,7 +46,7 @@ skyband run --from parquet:demo/trades --to memory: --once \\
   --checkpoint demo/state -k 5 --order-by "price * volume DESC" \\
   --last "10 minutes" --every "1 minute"
 
-[dim]# the answer as CSV, from the beginning again each time[/]
+[dim]# the answer as CSV; each time this begins again[/]
 
 skyband run --from parquet:demo/trades --to csv:demo/csv --overwrite \\
   --once -k 5 --order-by "price * volume DESC" --last "10 minutes" \\
@@ -65,7 +65,7 @@ and row. The page docs/spark.md has all of it.
 
 
 class Emit(StrEnum):
-    """What the answer tells, as in :func:`skyband.spark.run`."""
+    """What the answer tells; see :func:`skyband.spark.run`."""
 
     final = "final"
     changes = "changes"
@@ -79,24 +79,25 @@ To = Annotated[
     Option(
         metavar="SINK",
         help="console, memory: (shown when the stream ends), or a directory: parquet:PATH, "
-        "csv:PATH or json:PATH. One that has files is refused, unless --checkpoint goes on with it.",
+        "csv:PATH or json:PATH. A directory that has files is refused, unless --checkpoint goes on with it.",
     ),
 ]
-Checkpoint = Annotated[str | None, Option(metavar="DIR", help="A directory to go on from after a stop; "
-                                          "PATH/_checkpoint by default if the answer goes to files.")]  # fmt: skip
+Checkpoint = Annotated[str | None, Option(metavar="DIR", help="The directory from which to go on after a stop; by "
+                                          "default PATH/_checkpoint if the answer goes to files.")]  # fmt: skip
 Trigger = Annotated[
     str | None, Option(metavar="TIME", help='The time between micro-batches: "10 seconds"; none by default.')
 ]
-Once = Annotated[bool, Option("--once", help="Take what is there now, then stop; windows that are still open then wait "
-                              "in the checkpoint for later rows.")]  # fmt: skip
+Once = Annotated[bool, Option("--once", help="Take the rows that are there now, then stop. Windows that are still open "
+                              "wait in the checkpoint for later rows.")]  # fmt: skip
 Wanted = Annotated[
     Emit,
     Option(
         metavar="WHAT",
-        help="final: each window once; changes: each of them; latest: the ranking after each micro-batch.",
+        help="final: each window once. changes: who enters and who leaves. latest: the ranking as it stands after "
+        "each micro-batch.",
     ),
 ]
-Files = Annotated[int | None, Option(metavar="N", min=1, help="New files that a micro-batch takes at most.")]
+Files = Annotated[int | None, Option(metavar="N", min=1, help="How many new files a micro-batch takes at most.")]
 Master = Annotated[
     str, Option(metavar="URL", help="Where Spark runs: all cores of this machine, or spark://HOST:7077.")
 ]
@@ -120,10 +121,10 @@ def run(
     verbose: Verbose = False,
     explain: Explain = False,
 ) -> None:
-    """Put a query to a stream, on Spark.
+    """Answer a query over a stream, on Spark.
 
-    The answer has a row for each rank of each window. Where it does not go
-    to a terminal, its values are separated by tabs. In files, it goes on
+    The answer has a row for each rank of each window. If it does not go to
+    a terminal, its values are separated by tabs. An answer in files goes on
     where it stopped; --overwrite begins anew, and removes the old answer
     and its checkpoint.
     """

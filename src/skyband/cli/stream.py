@@ -1,4 +1,4 @@
-"""What the commands that run a stream have in common: Spark's beginning and end, and the line about how it fares."""
+"""What the commands that run a stream share: starting and stopping Spark, and the line about the stream's progress."""
 
 import os
 import tempfile
@@ -29,9 +29,9 @@ _NONE_YET = "No rows yet (the first run compiles, which may take a minute)"
 
 @contextmanager
 def spark_session(ctx: typer.Context, master: str, query: "Query", verbose: bool) -> "Iterator[SparkSession]":
-    """Spark for one query.
+    """A Spark session for one query.
 
-    What it says goes to standard error if wanted, or else to a file that is named, and kept, only if it goes wrong.
+    Its messages go to standard error if that is wanted, else to a file, which is named and kept only if Spark fails.
     """
     from skyband import families
     from skyband.spark.quiet import quiet_session
@@ -59,7 +59,7 @@ def spark_session(ctx: typer.Context, master: str, query: "Query", verbose: bool
 
 @contextmanager
 def _log() -> Iterator[Path]:
-    """A file for Spark's messages; it stays if Spark has failed, rather than a check of ours or the user's patience."""
+    """A file for Spark's messages. It is kept only if Spark fails, not if a check of ours does or the user stops."""
     handle, name = tempfile.mkstemp(prefix="skyband-", suffix=".log")
     os.close(handle)
     log, kept = Path(name), False
@@ -75,7 +75,7 @@ def _log() -> Iterator[Path]:
 
 
 def follow(watch: "Watch", stop: threading.Event, each: Callable[[], None]) -> None:
-    """Say how a stream fares until it ends, or until it is told to; calls ``each`` at every look."""
+    """Shows the progress of a stream until it ends, or until it is told to; calls ``each`` each time."""
     from skyband.cli.dashboard import status
 
     with line("waiting for rows") as say:
@@ -88,7 +88,7 @@ def follow(watch: "Watch", stop: threading.Event, each: Callable[[], None]) -> N
 
 
 def finish(watch: "Watch", stop: threading.Event) -> None:
-    """End a stream, and take in its last reports; a failure is raised unless the user was ending it anyway."""
+    """Ends a stream, and reads its last reports; raises its failure, unless the user was ending it anyway."""
     watch.query.stop()
     watch.poll()
     if not stop.is_set():
@@ -96,7 +96,7 @@ def finish(watch: "Watch", stop: threading.Event) -> None:
 
 
 def summary(progress: "Progress", seconds: float) -> str:
-    """What a stream has done, in a line."""
+    """A line that sums up what a stream has done."""
     from skyband.cli.dashboard import size
 
     rate = progress.seen / seconds if seconds else 0.0

@@ -1,4 +1,4 @@
-"""The two streams of the program, and saying on them what is going on."""
+"""Standard output and standard error of the program, and how it shows on them what is going on."""
 
 import signal
 import threading
@@ -26,7 +26,7 @@ _SAY = 10.0  # seconds between two lines about how things are where there is no 
 
 @contextmanager
 def step(console: Console, text: str, hint: str = "") -> Iterator[None]:
-    """Say at once what is being done, with a hint how long it may take, and on a terminal how long it took."""
+    """Says what is being done and how long it may take; on a terminal also, at the end, how long it took."""
     began = monotonic()
     announced = f"{text} [dim]({hint})[/] …" if hint else f"{text} …"
     if not console.is_terminal:
@@ -52,7 +52,7 @@ def stop_signal() -> Iterator[threading.Event]:
 
 @contextmanager
 def line(first: str) -> Iterator[Callable[[str], None]]:
-    """Says how things are: in a line that is always the newest one on the terminal, or now and then where errors go."""
+    """Shows the progress: on a terminal in a line kept up to date, else in a line on standard error now and then."""
     if not err.is_terminal:
         yield _now_and_then()
         return
@@ -76,7 +76,7 @@ def _now_and_then() -> Callable[[str], None]:
 
 
 def left_out(late: int, invalid: int) -> None:
-    """Why rows were left out, if any were."""
+    """Says why rows were left out, if any were."""
     if late:
         err.print("Rows that come later than --late allows are left out.", style="dim")
     if invalid:
@@ -87,7 +87,7 @@ class Answers:
     """Shows the rows of an answer as they come, or all at the end: tables on a terminal, tab-separated lines elsewhere.
 
     Args:
-        query: whose answer it is.
+        query: the query that is answered.
         at_end: whether to wait for the end.
     """
 

@@ -1,4 +1,4 @@
-"""``skyband top``: a query put to files, in this process."""
+"""``skyband top``: answers a query over files, in this process."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,17 +47,18 @@ program, which names file and row. The page docs/spark.md has all of it.
 def top(
     query: "Query",
     files: Annotated[list[str], Argument(metavar="FILE", help="Parquet, CSV or JSON lines: files, directories or "
-                     "globs; - for standard input; csv:PATH where the name does not tell.")],
+                     "globs; - for standard input; csv:PATH if the name does not tell the format.")],
     to: Annotated[str, Option(metavar="SINK", help="console, or a file: its suffix tells the format, or csv:PATH.")
                   ] = "console",
     overwrite: Overwrite = False,
     delimiter: Delimiter = None,
     explain: Annotated[bool, Option("--explain", help="Show what would be done, and why; then stop.")] = False,
 ) -> None:  # fmt: skip
-    """Put a query to files, without Spark.
+    """Answer a query over files, without Spark.
 
-    Without --last, the best rows of all. With it, the rows are taken for a
-    stream, in their order. What is written appears when it is complete.
+    Without --last, the answer is the best rows of all. With it, the rows
+    are taken as a stream, in their order. A file that is written appears
+    under its name when it is complete.
     """
     if explain:
         out.print(explained(query), markup=False, soft_wrap=True)

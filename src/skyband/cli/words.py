@@ -1,4 +1,4 @@
-"""Messages in the words of the command line: of ``--order-by`` rather than of ``order_by=``."""
+"""Turns error messages into the words of the command line: ``--order-by`` rather than ``order_by=``."""
 
 import re
 
@@ -9,8 +9,8 @@ _OPTIONS = {
     "algorithm": "--algorithm", "name": "--name", "trigger": "--trigger", "emit": "--emit",
 }  # fmt: skip
 _NAMES = "|".join(_OPTIONS)
-# What is quoted is the user's own. A word with no = after it is an argument only if it cannot be a word of English, or
-# begins the sentence.
+# Quoted text is the user's, and stays. A word without a = after it is an argument only if it is no English word, or if
+# it begins the sentence.
 _ARGUMENT = re.compile(
     rf"""(?P<quoted>(?<!\w)(?P<quote>['"]).*?(?<!\\)(?P=quote)(?!\w))
     |(?P<window>\b(?:window=)?(?:sb\.)?last\((?P<inner>\.\.\.|[^()]*)\))
@@ -25,7 +25,7 @@ _AFTER_COMMA = re.compile(rf",\s*({_NAMES})=")
 
 
 def in_options(sentence: str) -> str:
-    """The same sentence with options for arguments.
+    """The same sentence, with the options of the command line in place of Python's arguments.
 
     >>> in_options("k=0 must be a whole number, at least 1")
     '-k 0 must be a whole number, at least 1'
