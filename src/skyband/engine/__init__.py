@@ -1,1 +1,1 @@
-"""The engine: one monitor over pipelines, which read batches, run an algorithm and write what it found."""
+"""The engine: a monitor and its pipelines, each of which reads batches, runs an algorithm and writes answers."""

@@ -1,11 +1,10 @@
-"""The columns of a stream: a user's batch as a table, and the type of each column, settled by its values.
+"""Turns a user's batch into an Arrow table with the columns and types of the stream, and settles these types.
 
-A column's type is given from the start, or settled by the first value that is not NULL; until then it is open. From
-then on integers widen to larger ones and to floats, decimals to larger decimals and times to finer ones, as long as
-nothing is lost. Nothing is parsed from text, and every other change is refused.
+The type of a column is given from the start, or settled by its first value that is not NULL; until then it is *open*.
+After that integers may widen to larger ones and to floats, decimals to larger decimals, and times to finer units, as
+long as nothing is lost. Every other change is refused, and nothing is parsed from text.
 
-How values are written is no part of their type: dictionaries are decoded and views become plain arrays at the door, so
-that no code behind it meets them.
+Dictionaries are decoded and views become plain arrays here, so that no other code has to know of these encodings.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,7 +51,7 @@ def as_table(batch: Batch) -> pa.Table:
 
 
 def _array(name: str, values: Any) -> Any:
-    """Values that Arrow does not take as they are may have pandas' missing values among them."""
+    """An Arrow array of any values; if Arrow refuses them, once more with pandas' missing values replaced by None."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     if hasattr(values, "__arrow_c_stream__") and not hasattr(values, "iloc"):
@@ -68,7 +67,7 @@ def _array(name: str, values: Any) -> Any:
 
 
 def _check_zones(name: Any, values: Any) -> None:
-    """Refuses Python's times with a zone and without one in one column: Arrow would take all for times of one kind."""
+    """Refuses a column of Python times of which some have a zone and some have none: Arrow would mix them up."""
     if not isinstance(values, list | tuple) and str(getattr(values, "dtype", "")) != "object":
         return
     first = next((value for value in values if value is not None and value == value), None)
@@ -81,11 +80,11 @@ def _check_zones(name: Any, values: Any) -> None:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a stream as far as its batches have told.
+    """The columns of a stream, as far as its batches have shown them.
 
     Attributes:
-        schema: the names and types; None before the first batch. An open column has the type in which it came, if any.
-        open: the columns of which no value has come.
+        schema: the names and types; None before the first batch. An open column has the type of its NULLs.
+        open: the columns of which no value has come yet.
         given: the types that were given from the start.
     """
 
@@ -94,7 +93,7 @@ class Columns:
     given: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     def fit(self, table: pa.Table) -> tuple[pa.Table, "Columns"]:
-        """A batch with the columns and types of the stream, and the stream's columns as they are with it."""
+        """A batch with the columns and types of the stream, and the columns of the stream after this batch."""
         if self.schema is not None and not self.open and table.schema.equals(self.schema):
             return table.replace_schema_metadata(), self
         names = self._names(table.column_names)
@@ -107,7 +106,7 @@ class Columns:
         return table, Columns(schema, still_open, self.given)
 
     def untyped(self, table: pa.Table) -> tuple[pa.Table, "Columns"]:
-        """The same batch and columns, with the open columns of no type at all."""
+        """The same batch and columns, but open columns have no type at all (Arrow's null type)."""
         for i, name in enumerate(table.column_names):
             if name in self.open:
                 table = table.set_column(i, name, pa.chunked_array([pa.nulls(table.num_rows)]))
@@ -125,7 +124,7 @@ class Columns:
         return list(self.schema.names)
 
     def _fitted(self, name: str, column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
-        """A column of a batch in the type that it has from now on, and whether that type is settled."""
+        """A column of a batch, cast to the type that it has from now on, and whether that type is settled."""
         given = self.given.get(name)
         known = given if given is not None else None if self.schema is None else self.schema.field(name).type
         if column.null_count == len(column):
@@ -151,13 +150,13 @@ class Columns:
 
 
 def check_distinct(names: Sequence[str]) -> None:
-    """Refuses columns of one name."""
+    """Refuses two columns of the same name."""
     if len(set(names)) != len(names):
         raise QueryError(f"a column name occurs twice among {[*names]}")
 
 
 def check_free(names: Sequence[str]) -> None:
-    """Refuses columns of a stream whose names skyband may give to columns of its own, which travel beside them."""
+    """Refuses columns with names that are reserved for skyband's own columns, which travel beside the user's."""
     if taken := [name for name in names if name.lower().startswith(RESERVED)]:
         begin = " or ".join(map(repr, RESERVED))
         raise QueryError(f"column {taken[0]!r}: names that begin with {begin} are kept for columns that skyband adds "
@@ -165,7 +164,7 @@ def check_free(names: Sequence[str]) -> None:
 
 
 def given_types(schema: Types | None) -> dict[str, pa.DataType]:
-    """What was given as ``schema``, as types by name; how values are written is no part of a type.
+    """The argument ``schema`` of a monitor as plain types by name.
 
     >>> given_types({"x": "float64", "tag": pa.dictionary(pa.int8(), pa.string())})
     {'x': DataType(double), 'tag': DataType(string)}
@@ -188,7 +187,7 @@ def given_types(schema: Types | None) -> dict[str, pa.DataType]:
 
 
 def retyped(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Rows that were kept, with the types that the columns of the stream have now; other columns stay as they are."""
+    """Rows that are held, cast to the types that the columns of the stream have now; other columns stay unchanged."""
     for i, old in enumerate(table.schema):
         if old.name not in schema.names or old.type == (kind := schema.field(old.name).type):
             continue
@@ -247,7 +246,7 @@ def _plain_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _common(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The type that holds the values of both without loss, if they are of one kind."""
+    """The type that holds the values of two types without loss, if these are of one kind."""
     if _kind(one) != _kind(other):
         return None
     if pa.types.is_timestamp(other) and other.tz != one.tz:  # the same moments, read on another clock
@@ -260,7 +259,7 @@ def _common(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
 
 
 def _kind(kind: pa.DataType) -> str:
-    """Types of one kind can be brought together, unless Arrow finds that they cannot."""
+    """A name for the kind of a type: types of one kind may have a common type."""
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return "arrival"
     if pa.types.is_decimal(kind):
@@ -277,7 +276,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _advice(before: pa.DataType, now: pa.DataType) -> str:
-    """What to do about a change of type."""
+    """Advice for the user about a change of type that was refused."""
     if pa.types.is_timestamp(before) and pa.types.is_timestamp(now):
         return ": times with a zone and without one are never mixed; give all of them one, or none, which means UTC"
     return f"; nothing is parsed from text: {_ONE_TYPE}" if _is_text(before) or _is_text(now) else f": {_ONE_TYPE}"

@@ -1,17 +1,17 @@
-"""When to tell the user that a stream loses many of its rows: most likely it is not what was meant."""
+"""Warns the user when a stream loses many of its rows, which is hardly intended."""
 
 from collections.abc import Iterator
 
-FEW = 20  # rows that are too few to tell; smaller batches are judged together
-LATE, INVALID = 0.1, 0.5  # larger shares of the rows are many
+FEW = 20  # fewer rows are too few to judge by; smaller batches are judged together
+LATE, INVALID = 0.1, 0.5  # a larger share of late or invalid rows is worth a warning
 
 
 class Losses:
-    """Watches the counts of one stream; tells once that many rows are late, and once that many are invalid.
+    """Watches the counts of one stream; warns once if many rows are late, and once if many are invalid.
 
     Args:
-        on: the column of positions, if there is one.
-        judged: rows seen, late and invalid up to now, of which nothing is to be said.
+        on: the event-time or sequence column, if there is one.
+        judged: counts of the rows seen, late and invalid before, which are not judged again.
     """
 
     def __init__(self, on: str | None, judged: tuple[int, int, int] = (0, 0, 0)) -> None:
@@ -24,7 +24,7 @@ class Losses:
         }
 
     def found(self, seen: int, late: int, invalid: int) -> Iterator[str]:
-        """What there is to tell of the rows that came since the last time.
+        """The warnings about the rows that came since the last call.
 
         >>> list(Losses("ts").found(seen=30, late=3, invalid=15))
         []
