@@ -1,4 +1,4 @@
-"""Partitions as dense numbers: each combination of values of the partition columns gets a code, from 0."""
+"""Numbers partitions and tags: each combination of values of some columns gets a code 0, 1, 2, …"""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ SHARE = 16  # of the codes: where fewer are to be ranked, only they are sorted
 
 
 class Codes:
-    """Codes for the values of one column, in the order in which they first came. NULL is a value."""
+    """Gives a code to each value of one column, in the order in which the values first came. NULL is a value too."""
 
     def __init__(self, type: pa.DataType) -> None:
         self._values: pa.Array = pa.array([], type)
@@ -59,7 +59,7 @@ class Codes:
 
 
 class Keys:
-    """Codes for combinations of values of the partition columns."""
+    """Gives a code to each combination of values of some columns."""
 
     def __init__(self, rows: pa.Table) -> None:
         """Begins with the combinations in ``rows``, which have the codes 0, 1, …"""
@@ -75,7 +75,7 @@ class Keys:
         table = table.select(self._rows.names)
         code = self._columns[0].encode(_whole(table.column(0)))
         for codes, pairs, column in zip(self._columns[1:], self._pairs, table.columns[1:], strict=True):
-            # Two codes below 2**31 make one number, which is a value like any other.
+            # Two codes below 2**31 are packed into one number, which is then coded as a value like any other.
             code = pairs.encode(pa.array(code << 32 | codes.encode(_whole(column))))
         known = len(self)
         if code.size and (new := int(code.max()) + 1 - known) > 0:
@@ -87,7 +87,7 @@ class Keys:
         return code
 
     def only(self, codes: Ints) -> tuple["Keys", Ints]:
-        """Some of the combinations, coded anew, and the new code of every old one (-1: left out)."""
+        """A copy with only some of the combinations, which get new codes; and the new code of each old one, or -1."""
         code = np.full(len(self), -1)
         code[codes] = np.arange(codes.size)
         return Keys(self.rows.take(pa.array(codes))), code

@@ -1,4 +1,4 @@
-"""From a user's batch to what an algorithm sees: conditions, scores, positions, late and invalid rows, partitions."""
+"""Reads a user's batch: evaluates condition, scores and positions, drops late and invalid rows, numbers the others."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -37,7 +37,7 @@ Known = dict[object, Any]  # what was evaluated for one pipeline, for the others
 
 
 class Ready(NamedTuple):
-    """What came of a batch: its valid rows, in the order in which the algorithm takes them, and their columns."""
+    """What was read from a batch: the rows for the algorithm, in the order in which it takes them; their columns."""
 
     rows: Rows
     table: pa.Table
@@ -45,10 +45,10 @@ class Ready(NamedTuple):
 
 
 class Intake:
-    """Reads batches for the queries of one pipeline, which agree in everything but k, extent, slide and ties.
+    """Reads the batches of one pipeline. Its queries may differ in k, extent, slide and ties, but take the same rows.
 
-    Keeps the counts, the watermark, the codes of the partitions and, for count windows on a sequence column, the rows
-    whose predecessors have not come yet.
+    It keeps the counts of rows, the newest event time, the codes of partitions and tags, and for count windows on a
+    sequence column the rows that wait because smaller numbers have not come yet.
     """
 
     def __init__(self, query: Query) -> None:
@@ -59,14 +59,15 @@ class Intake:
         self._measured = query.measured()
         self.where = None if self._condition is None else scoring.compile_condition(self._condition)
         self.seen = self.late = self.invalid = 0
-        self.newest = -FOREVER  # event time
+        self.newest = -FOREVER  # the newest event time
         self.accepted = 0  # the next arrival number
         self.schema: pa.Schema | None = None
         self.partitions: Keys | None = None
         self.tags: tuple[Keys, ...] = ()  # the codes of each group of columns that the measure asks for
-        self.counts: Ints = np.zeros(0 if query.partition_by else 1, np.int64)  # objects, or the next number, by key
-        self.highest: Ints = self.counts - 1  # by key; sequence columns only
-        self.held: pa.Table | None = None  # rows that wait for their predecessors, with their position and score
+        # For each partition: how many objects have come, or with a sequence column the next number that is due.
+        self.counts: Ints = np.zeros(0 if query.partition_by else 1, np.int64)
+        self.highest: Ints = self.counts - 1  # for each partition: the highest number; sequence columns only
+        self.held: pa.Table | None = None  # rows that wait for smaller numbers, with their position and score
 
     def take(self, prepared: Prepared) -> Ready:
         """Counts, drops and numbers the rows of a batch, which cannot fail any more."""
@@ -97,7 +98,7 @@ class Intake:
         return Prepared(table, size, measured, position, passes)
 
     def finish(self) -> Ready | None:
-        """The rows that were still waiting for their predecessors, if any."""
+        """The rows that still wait for smaller numbers, if any: none will come now."""
         if self.held is None or not self.held.num_rows:
             return None
         ready = self._released(self.held, np.ones(self.held.num_rows, bool))
@@ -105,13 +106,16 @@ class Intake:
         return ready
 
     def rekey(self, kept: Ints) -> Ints:
-        """Forgets all partitions but ``kept``; returns the new code of every old one (-1: forgotten)."""
+        """Forgets all partitions but ``kept``, and numbers these anew; returns the new code of each old one, or -1."""
         assert self.partitions is not None
         self.partitions, code = self.partitions.only(kept)
         return code
 
     def retag(self, kept: tuple[Ints, ...]) -> tuple[Ints, ...]:
-        """Forgets all tags but ``kept``; returns the new code of every old one (-1: forgotten), column by column."""
+        """Forgets all tags but ``kept``, and numbers these anew.
+
+        Returns for each column of tags the new code of each old one, or -1.
+        """
         pairs = [partitions.only(some) for partitions, some in zip(self.tags, kept, strict=True)]
         self.tags = tuple(partitions for partitions, _ in pairs)
         return tuple(code for _, code in pairs)
@@ -131,7 +135,7 @@ class Intake:
         return partitions + held + self.counts.nbytes + self.highest.nbytes
 
     def fit(self, schema: pa.Schema) -> pa.Table:
-        """Takes these columns for those of the stream, if the query can be put to them; returns them with no rows."""
+        """Takes these as the columns of the stream, or refuses them; returns an empty table that has them."""
         names = schema.names
         check_distinct(names)
         self.query.check_names(names)
@@ -158,7 +162,7 @@ class Intake:
         return table if passes.all() else table.filter(pa.array(passes)), None
 
     def _before(self) -> list[pa.Table]:
-        """Of the valid rows that have come before, the combinations of their tags, and those rows that wait."""
+        """The tags of all valid rows of earlier batches, as tables: combinations that have come, and waiting rows."""
         tables = [partitions.rows for partitions in self.tags]
         if self.held is not None and self._sequence:
             there = ~np.isnan(self.held.column(f"{_OWN}score").to_numpy())
@@ -172,7 +176,11 @@ class Intake:
     def _valid(
         self, table: pa.Table, measured: Measured, position: Ints, passes: NDArray[np.bool_] | None
     ) -> tuple[pa.Table, Measured, Ints]:
-        """Leaves out rows without a score or position. In a sequence a row keeps its place, with a NaN for a score."""
+        """Drops rows without a score or position, and counts them as invalid.
+
+        With a sequence column only rows without a number are dropped. A row without a score keeps its place in the
+        sequence, with NaN as its score.
+        """
         score = measured.score
         if passes is None and not count_nan(score) and not (position.size and position.min() == -FOREVER):
             return table, measured, position
@@ -233,10 +241,10 @@ class Intake:
         return Ready(rows, table, 0)
 
     def _in_sequence(self, table: pa.Table, score: Floats, position: Ints) -> Ready:
-        """Holds rows back until all smaller numbers of their partition have come, or are too late to be waited for."""
+        """Holds rows back until all smaller numbers of their partition have come, or are no longer waited for."""
         partition = self._coded(table)
         partition = partition if partition.size else np.zeros(score.size, np.int64)
-        if self.window.late is not None:  # numbers that are not waited for any more
+        if self.window.late is not None:  # smaller numbers are no longer waited for
             self.counts = np.maximum(self.counts, self.highest - self.window.late)
         arrived = np.arange(self.accepted, self.accepted + score.size)
         self.accepted += score.size
@@ -261,7 +269,7 @@ class Intake:
         table = table.take(pa.array(order[~drop]))
         partition, position = partition[~drop], position[~drop]
         np.maximum.at(self.highest, partition, position)
-        below = position < self.counts[partition]  # held when their number was given up waiting for: they come first
+        below = position < self.counts[partition]  # held rows that need not wait any longer: they come first
         start = np.searchsorted(partition, partition)
         skipped = np.cumsum(below) - below
         rank = np.arange(partition.size) - start - (skipped - skipped[start] if partition.size else 0)
@@ -272,7 +280,10 @@ class Intake:
         return released
 
     def _released(self, table: pa.Table, ready: NDArray[np.bool_]) -> Ready:
-        """Rows in the order in which the last of their predecessors came; holes in the sequence fall out here."""
+        """The rows that need not wait any longer, in the order in which they could be released; no invalid ones.
+
+        A row could be released when the last of the smaller numbers, or the row itself, came.
+        """
         table = table.filter(pa.array(ready))
         partition, position, score, arrived = (
             table.column(f"{_OWN}{name}").to_numpy() for name in ("partition", "position", "score", "arrived")

@@ -1,4 +1,4 @@
-"""The columns of the rows that an algorithm holds, found by arrival number."""
+"""Keeps the columns of the rows that an algorithm holds; the algorithm knows rows only by their arrival numbers."""
 
 from typing import NamedTuple
 
