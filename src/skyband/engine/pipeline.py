@@ -1,4 +1,4 @@
-"""One algorithm at work on a stream: reads batches, keeps the columns of what is held, writes out what happened."""
+"""The pipeline: one algorithm at work on a stream. It reads batches, keeps rows that are held, and writes answers."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ MANY = 1024  # codes: fewer are kept, in use or not
 
 
 class Kept(NamedTuple):
-    """All that is kept of the rows themselves, in the types that their columns have."""
+    """All that a pipeline keeps of the rows themselves, as columns: what has to change when a column's type widens."""
 
     store: RowStore
     partitions: Keys | None
@@ -41,7 +41,7 @@ class Coming(NamedTuple):
 
 
 class Pipeline:
-    """The way of a stream through one algorithm, for one query or several that share it."""
+    """Takes a stream through one algorithm, for one query or for several that share it."""
 
     def __init__(self, plan: Plan, intake: type[Intake] = Intake) -> None:
         self.plan = plan
@@ -58,8 +58,8 @@ class Pipeline:
     def prepare(self, table: pa.Table, known: Known) -> Coming:
         """Evaluates a batch, which may be refused, and changes nothing but ``known``.
 
-        Its columns are those of the first batch. Where their types are others, they are wider ones
-        (:class:`skyband.engine.columns.Columns`), which the rows that are kept take on too.
+        The batch must have the columns of the first one. Their types may have become wider since
+        (:class:`skyband.engine.columns.Columns`); the rows that are held are then cast to these types.
         """
         if self._knows(table.schema):
             return Coming(None, None, self.intake.prepare(table, known))
@@ -83,7 +83,7 @@ class Pipeline:
         return self.take_in(self.prepare(table, {}))
 
     def flush(self) -> list[pa.Table]:
-        """What the end of the stream brings about."""
+        """Ends the stream; returns the answer that this brings about, a table for each query."""
         tables = []
         if (ready := self.intake.finish()) is not None:
             tables.append(self._advance(ready))
@@ -127,7 +127,7 @@ class Pipeline:
         return meta, arrays
 
     def restore(self, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Take back what :meth:`save` gave."""
+        """Goes on from what :meth:`save` gave."""
         intake = self.intake
         for name in ("seen", "late", "invalid", "newest", "accepted"):
             setattr(intake, name, meta[name])
@@ -160,7 +160,7 @@ class Pipeline:
         return tables
 
     def _begin(self, schema: pa.Schema) -> None:
-        """The first batch tells which columns there are, and so what is written and what must be kept."""
+        """Settles what is written and what must be kept of a row, given the columns of the first batch."""
         empty = self.intake.fit(schema)
         self._nothing = {}
         self.layouts = self._lay_out(empty.schema)
@@ -178,7 +178,7 @@ class Pipeline:
         self.store, self.intake.partitions, self.intake.tags, self.intake.held = kept
 
     def _retyped(self, schema: pa.Schema) -> Kept:
-        """What is kept, with the types that the columns have from now on; changes nothing."""
+        """All that is kept, cast to the types that the columns have from now on; changes nothing itself."""
         assert self.store is not None and self.intake.schema is not None
         intake, before = self.intake, self.intake.schema
         coded = intake.measure.tagged(schema.empty_table())
@@ -223,7 +223,7 @@ class Pipeline:
         return tables
 
     def _columns(self, arrival: Ints, other: Ints, batch: pa.Table, first: int) -> pa.Table:
-        """The columns of the objects that the rows of an answer are made of."""
+        """The columns of the objects that each row of an answer is made of: one object, or the two of a pair."""
         assert self.store is not None
         numbers = (arrival, other)[: self.family.size]
         return self.family.row([self.store.take(objects, batch, first) for objects in numbers])
@@ -232,7 +232,7 @@ class Pipeline:
         return None if self.intake.partitions is None else self.intake.partitions.take(partition)
 
     def _sorted(self, event: Rankings, by: Ints) -> Written:
-        """Blocks in the order in which they are written: ``by``, then the values of the partition columns."""
+        """Rankings in the order in which they are written: by ``by``, then by the values of the partition columns."""
         size = np.diff(event.offset)
         arrival, score, other, values = event.arrival, event.score, event.other, event.values
         order = np.arange(by.size)
@@ -248,7 +248,7 @@ class Pipeline:
         return Written(event.end[order], partitions, size, arrival, score, other, values)
 
     def _forget_partitions(self) -> None:
-        """Drops the codes of partitions that have nothing left, once they are the most."""
+        """Drops the codes of partitions that hold nothing any more, once they are more than half of all."""
         partitions = self.intake.partitions
         if partitions is None or not self.intake.window.time or not self._may_look("partitions", len(partitions)):
             return
@@ -257,7 +257,7 @@ class Pipeline:
             self.algorithm.rekey(self.intake.rekey(alive))
 
     def _forget_tags(self) -> None:
-        """Drops the codes of tags that nothing held has, once they are the most."""
+        """Drops the codes of tags that no row held has any more, once they are more than half of all."""
         tags = self.intake.tags
         if not self._may_look("tags", sum(map(len, tags))):
             return

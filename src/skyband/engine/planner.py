@@ -1,7 +1,7 @@
-"""Which algorithm answers a query, with which options, and why.
+"""Decides which algorithm answers a query, and explains why.
 
-The rules of each family are an ordered tuple of small functions (:mod:`skyband.families`); the first one that has an
-answer decides, and its reason is what :func:`explain` shows.
+Each family has an ordered tuple of rules, which are small functions (:mod:`skyband.families`). The first rule that
+gives an answer decides; :func:`explain` shows the reason that comes with it.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from skyband.query import Query, lowered, names_of
 
 @dataclass(frozen=True)
 class Plan:
-    """An algorithm for some queries that share it."""
+    """The algorithm for one query, or for several that share its state, and why it was chosen."""
 
     queries: tuple[Query, ...]
     algorithm: type[Algorithm]
     reason: str
     options: dict[str, float] = field(default_factory=dict)
-    places: tuple[int, ...] = (0,)  # where the queries stand among those that were planned together
+    places: tuple[int, ...] = (0,)  # the places of the queries in the list that was planned
 
 
 def plans(queries: Sequence[Query]) -> list[Plan]:
@@ -34,18 +34,20 @@ def plans(queries: Sequence[Query]) -> list[Plan]:
 
 
 def plan_for(queries: tuple[Query, ...]) -> Plan:
-    """What the family of the queries chooses for them."""
+    """One plan for queries that share a state, by the rules of their family."""
     return Plan(queries, *families.of(queries[0]).choose(queries))
 
 
 class Answering(Protocol):
-    """What has queries to answer: a :class:`skyband.Monitor`."""
+    """Something that answers queries, such as a :class:`skyband.Monitor`."""
 
     queries: tuple[Query, ...]
 
 
 def explain(query: Query | Sequence[Query] | Answering) -> str:
-    """What will be done for a query, for each of several, or for those of a monitor, and why.
+    """Says in words how a query will be answered: by which algorithm, why, and whether exactly.
+
+    It takes a query, a list of queries, or a monitor.
 
     >>> import skyband as sb
     >>> print(sb.explain(sb.TopK(k=9, order_by="price DESC", window=sb.last("10 minutes", every="1 minute"))))
@@ -54,7 +56,7 @@ def explain(query: Query | Sequence[Query] | Answering) -> str:
     algorithm: mintopk, because windows hop: the minimal set of candidates, folded in pane by pane
     answers: exact
 
-    Queries that share a state stand together:
+    Queries that share a state are explained together:
 
     >>> print(sb.explain([sb.TopK(k=k, order_by="price DESC", window=sb.last(1000)) for k in (3, 5)]))
     q0: top 3 by price DESC over the last 1000 at every arrival
@@ -71,7 +73,7 @@ def explain(query: Query | Sequence[Query] | Answering) -> str:
 
 
 def _explained(plan: Plan, names: Sequence[str]) -> str:
-    """A plan in words; each of its queries with its name before it."""
+    """A plan in words; before each of its queries stands its name."""
     lines = []
     for name, query in zip(names, plan.queries, strict=True):
         lines += [f"{name}{query.describe()} over the {query.window}"]
@@ -86,7 +88,7 @@ def _explained(plan: Plan, names: Sequence[str]) -> str:
 
 
 def _promised(query: Query, algorithm: Algorithm) -> str:
-    """How right the answers are, and why they are exact where they need not be."""
+    """How accurate the answers are; if an error is allowed and they are exact all the same, why."""
     if not algorithm.exact:
         return algorithm.bound()
     if not query.error:

@@ -1,4 +1,4 @@
-"""How answers are written: the columns of rankings, changes and snapshots, and where their values come from."""
+"""Writes answers as Arrow tables: the columns of rankings, changes and snapshots."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -19,22 +19,22 @@ _OPS = pa.array(["-", "+"])
 
 
 class Written(NamedTuple):
-    """Rankings in the order of the output."""
+    """Rankings in the order in which they are written, one after another."""
 
-    end: Ints  # of each block
-    partitions: pa.Table | None  # the partition columns of each row
-    size: Ints  # rows in each block
-    arrival: Ints  # of each row
+    end: Ints  # of each ranking: the end of its window
+    partitions: pa.Table | None  # of each row: the partition columns
+    size: Ints  # of each ranking: how many rows it has
+    arrival: Ints  # of each row: the object
     score: Floats
-    other: Ints = NOTHING  # pairs: the second object of each row
-    values: Floats = NO_VALUES  # of each row: the columns that the algorithm makes
+    other: Ints = NOTHING  # of each row, for pairs: the second object
+    values: Floats = NO_VALUES  # of each row: the columns that the algorithm computed
 
 
 class Layout:
-    """The output of one query put to a stream with these columns."""
+    """The form of the answer of one query over a stream with given columns."""
 
     def __init__(self, query: Query, schema: pa.Schema, columns: Sequence[str] | None = None) -> None:
-        """``columns``: what the answer shows unless the query selects; all of the stream by default."""
+        """``columns``: those that the answer shows if the query has no ``select``; by default all of the stream."""
         self.query = query
         self._sign = 1.0 if query.descending else -1.0
         family = families.of(query)
@@ -48,7 +48,7 @@ class Layout:
         self._position = position_type(schema.field(on).type if on else None, query.window)
 
     def rankings(self, written: Written, rows: pa.Table) -> pa.Table:
-        """``window_start, window_end, <partition…>, rank, score, <columns…>``."""
+        """The table of closed windows: ``window_start, window_end, <partition…>, rank, score, <columns…>``."""
         window, size = self.query.window, written.size
         start = written.end - window.extent
         start = start if window.time else np.maximum(start, 0)
@@ -56,11 +56,11 @@ class Layout:
         return self._table(head, written, rows)
 
     def snapshot(self, written: Written, rows: pa.Table) -> pa.Table:
-        """``<partition…>, rank, score, <columns…>``."""
+        """The table of a ranking as it stands: ``<partition…>, rank, score, <columns…>``."""
         return self._table({}, written, rows)
 
     def changes(self, changes: Changes, rows: pa.Table, partitions: pa.Table | None) -> pa.Table:
-        """``at, op, <partition…>, score, <columns…>``."""
+        """The table of changes: ``at, op, <partition…>, score, <columns…>``."""
         op = _OPS.take(pa.array((changes.op > 0).astype(np.int8)))
         return pa.table({"at": self._spelled(changes.at), "op": op, **_columns(partitions),
                          "score": self._score(changes.score), **self._payload(rows),
@@ -72,7 +72,7 @@ class Layout:
                          **self._computed(written.values)})  # fmt: skip
 
     def _computed(self, values: Floats) -> dict[str, pa.Array]:
-        """Columns that the algorithm made; NaN is NULL."""
+        """The columns that the algorithm computed, in the order in which they are shown; NaN becomes NULL."""
         listed = values.reshape(len(values), len(self.query.computed)) if values.size else None
         made = {name: pa.array([] if listed is None else listed[:, i], pa.float64(), from_pandas=True).cast(kind)
                 for i, (name, kind) in enumerate(self.query.computed)}  # fmt: skip
@@ -85,10 +85,10 @@ class Layout:
         if self._sign > 0:
             return score
         negative: NDArray[np.float64] = np.subtract(0.0, score, out=memory.empty(score.size, np.float64))
-        return negative  # 0.0 - x, since -x would turn 0 into -0
+        return negative  # 0.0 - x and not -x, which would turn 0 into -0
 
     def _bound(self, position: Ints, size: Ints) -> pa.Array:
-        """The bounds of windows, spelled once for each block and then spread over its rows."""
+        """A bound of the window of each row: converted once for each ranking, then repeated for its rows."""
         bound = self._spelled(position)
         plain = bound.cast(pa.int64()) if pa.types.is_timestamp(bound.type) else bound
         return pa.array(_spread(plain.to_numpy(), size)).cast(bound.type)
@@ -98,7 +98,7 @@ class Layout:
 
 
 def _spread(values: NDArray[Any], size: Ints) -> NDArray[Any]:
-    """Each value as often as its block has rows; blocks of one size, the usual case, go several times as fast."""
+    """Repeats each value for the rows of its ranking; several times as fast if all have one size, the usual case."""
     if size.size and (size == size[0]).all():
         spread = memory.empty(values.size * int(size[0]), values.dtype)
         spread.reshape(values.size, -1)[:] = values[:, None]
@@ -107,7 +107,7 @@ def _spread(values: NDArray[Any], size: Ints) -> NDArray[Any]:
 
 
 def _ranks(size: Ints) -> NDArray[np.int32]:
-    """1, 2, 3, … in each block."""
+    """1, 2, 3, … in each ranking."""
     if size.size and (size == size[0]).all():
         ranks = memory.empty(size.size * int(size[0]), np.int32)
         ranks.reshape(size.size, -1)[:] = np.arange(1, size[0] + 1, dtype=np.int32)
@@ -117,7 +117,7 @@ def _ranks(size: Ints) -> NDArray[np.int32]:
 
 
 def _items(query: Query, names: Sequence[str]) -> list[scoring.Item]:
-    """The columns of the answer that come from the row, or from the rows of a pair."""
+    """The columns of the answer that come from the columns of its objects."""
     own = [*(("window_start", "window_end") if query.window.hopping else ("at", "op")), "rank", "score"]
     if taken := [name for name in query.partition_by if name in own]:
         raise QueryError(f"partition_by={taken[0]!r}: the answer has a column {taken[0]!r} of its own; "
@@ -125,7 +125,7 @@ def _items(query: Query, names: Sequence[str]) -> list[scoring.Item]:
     items: list[scoring.Item] = []
     for item in query.items([name for name in names if name not in query.partition_by]):
         if item.plain and item.name in query.repeated() and item.source.columns == (item.name,):
-            continue  # the answer has the same values already
+            continue  # the answer shows this column already
         if item.name in own or item.name in query.partition_by:
             raise QueryError(f"the answer has a column {item.name!r} of its own; give this one another name with "
                              f"select=('{item.name} AS other_name', ...), or leave it out of select")  # fmt: skip
