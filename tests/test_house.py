@@ -47,7 +47,6 @@ STILL: dict[str, set[str]] = {
         "algorithms/groups/assembled.py",
         "algorithms/groups/panes.py",
         "algorithms/groups/tally.py",
-        "algorithms/partitioned.py",
     },
 }
 
