@@ -48,7 +48,7 @@ def query(algorithm: str, streams: int, k: int, window: int, high: float = 1.0) 
 def instances(monitor: sb.Monitor) -> tuple[int, int]:
     """What is left after pruning: instances that are not dominated, and the objects they are of."""
     algorithm: Any = monitor.pipelines[0].algorithm
-    whole = algorithm.pruned(algorithm._unpacked(algorithm.states[0]))
+    whole = algorithm.pruned(algorithm.states[0])
     rows, gone = algorithm.dominance(whole)
     owner = whole.parts.owner[whole.parts.cell[rows[~gone]]]
     return owner.size, np.unique(owner).size

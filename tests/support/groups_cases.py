@@ -168,7 +168,7 @@ def promised(n, most=1, seed=0, recent=20, xi=0.6):
 def instances(monitor):
     """How many instances are left once the dominated ones are dropped."""
     algorithm = monitor.pipelines[0].algorithm
-    _, gone = algorithm.dominance(algorithm.pruned(algorithm._unpacked(algorithm.states[0])))
+    _, gone = algorithm.dominance(algorithm.pruned(algorithm.states[0]))
     return int((~gone).sum())
 
 

@@ -54,7 +54,7 @@ class Rows(NamedTuple):
         arrival = self.arrival if self.arrival.size else np.arange(self.first_arrival, self.first_arrival + size)
         return Rows(self.score, position, partition, arrival, 0, 0, self.values, self.tags)
 
-    def take(self, indices: NDArray[Any]) -> "Rows":
+    def take(self, indices: NDArray[Any] | slice) -> "Rows":
         """Some of the rows; wants them spelled out."""
         values = self.values[indices] if self.values.size else NO_VALUES
         tags = self.tags[indices] if self.tags.size else NO_TAGS

@@ -86,7 +86,7 @@ class Groups(Family):
     def added(self, group: Ints, pane: Ints, amount: Floats, position: Ints, arrival: Ints) -> Added | None:
         least = int(arrival.min(initial=0))
         parts = merged(amounts(group, pane, amount, position.copy(), arrival - least), SUMS)
-        _, high, low = parts.sums.T
+        _, high, low = parts.sums
         if np.abs(high).max(initial=0) > LARGEST:  # no amount that a row may have
             return None
         rest = np.flatnonzero(low)

@@ -161,6 +161,11 @@ class TopKGroups(Query):
         return len(self.streams) if isinstance(self.streams, tuple) else self.streams
 
     @property
+    def coded(self) -> bool:
+        """Whether streams are told apart by codes, since their names are not known beforehand."""
+        return self.stream is not None and not isinstance(self.streams, tuple)
+
+    @property
     def adds_up(self) -> bool:
         """Whether all that is asked for is the largest sums or counts of rows."""
         return self.asked is not None and self.asked.alone and self.descending and self.aggregate in ("sum", "count")

@@ -153,6 +153,8 @@ def _declaration(kind: Any) -> Declaration:
             records[name] = said
     groups: dict[str, list[str]] = {}
     for name, (_, said) in columns.items():
+        if said.group in columns:  # they are saved under their names
+            raise TypeError(f"{kind.__name__} has a column and a row group that are both called {said.group!r}")
         groups.setdefault(said.group, []).append(name)
     if taken := sorted(groups.keys() & set(kind._fields)):
         raise TypeError(f"{kind.__name__}: a row group and a field are both called {taken[0]!r}, and so would be what "
@@ -241,7 +243,9 @@ def taken(value: B, group: str, which: Array | slice) -> B:
     """The block with some rows of a group only, in the order given, and no room beside them."""
     value = straight(value, group)
     names = declaration(type(value)).groups[group]
-    return value._replace(**{name: getattr(value, name)[..., which] for name in names})  # type: ignore[attr-defined,no-any-return]
+    # Wide columns in one piece: in any other order they are of another type to the compiler.
+    columns = {name: np.ascontiguousarray(getattr(value, name)[..., which]) for name in names}
+    return value._replace(**columns)  # type: ignore[attr-defined,no-any-return]
 
 
 def copied(value: B) -> B:

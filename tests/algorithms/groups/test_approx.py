@@ -125,7 +125,7 @@ def sketched(ids, stream, extent, bitmaps=256):
     monitor = over(sb.last(extent), f"approx(bitmaps={bitmaps})", occurrences="many", streams=("0", "1", "2"))
     monitor.push({"id": ids, "stream": stream, "value": np.ones(len(ids))})
     algorithm = monitor.pipelines[0].algorithm
-    return algorithm._unpacked(algorithm.states[0]).sketch
+    return algorithm.states[0].sketch
 
 
 def test_sketches_count_what_streams_share_within_the_window():

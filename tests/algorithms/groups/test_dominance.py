@@ -84,7 +84,7 @@ def test_holds_exactly_the_k_dominance_set(how, occurrences, most):
     for number, row in enumerate(table.to_pylist()):
         monitor.push(table.slice(number, 1))
         algorithm = monitor.pipelines[0].algorithm
-        whole = algorithm._unpacked(algorithm.states[0])
+        whole = algorithm.states[0]
         rows, gone = algorithm.dominance(whole)
         numbers = whole.parts.arrival[rows]
         expected = dropping.arrive(number, row["o"], row["s"], row["x"])

@@ -6,7 +6,8 @@ import pytest
 
 import skyband as sb
 from skyband.kernels.groups.lists import threshold_algorithm
-from skyband.kernels.groups.view import FILLS, KMAX
+from skyband.kernels.groups.view import ViewMeta
+from skyband.storage.blocks import plain
 from tests.support import streams
 from tests.support.cases import follow
 from tests.support.groups_cases import AGGREGATES, NAMES, SUMMED, pair
@@ -20,7 +21,7 @@ def table_of(n, x, objects=80, seed=0):
 
 def whole_of(monitor):
     algorithm = monitor.pipelines[0].algorithm
-    return algorithm._unpacked(algorithm.states[0])
+    return algorithm.states[0]
 
 
 @pytest.mark.parametrize(("how", "occurrences"), [
@@ -32,9 +33,10 @@ def test_the_threshold_algorithm_misses_nobody_above_its_bar(how, occurrences):
     monitor, stopped = sb.Monitor(query), 0
     for batch in streams.cut(table_of(900, lambda rng, n: rng.uniform(low, 1, n)), 3, 9):
         monitor.push(batch)
-        _, view, lists, *_ = whole_of(monitor)
+        state, spec = whole_of(monitor), monitor.pipelines[0].algorithm.spec
+        view, lists = state.view, state.lists
         for wanted in (1, 4, 30, 500):
-            found, bar = threshold_algorithm(lists, view.score, view.alive, wanted)
+            found, bar = threshold_algorithm(lists, spec, view.score, view.alive, wanted)
             assert np.unique(found).size == found.size and (view.alive[found] > 0).all()
             outside = np.setdiff1d(np.flatnonzero(view.alive > 0), found)
             assert (view.score[outside] <= bar).all()
@@ -52,7 +54,7 @@ def test_a_view_that_runs_low_is_filled():
     query, model = pair(3, dict(extent=200), "sum", "once", "sla")
     monitor = sb.Monitor(query)
     follow(monitor, model, streams.cut(table_of(900, falling, objects=600), 1, 8), flush=False)
-    assert whole_of(monitor).view.meta[FILLS] > 5
+    assert plain(ViewMeta, whole_of(monitor).view.meta).fills > 5
 
 
 def test_the_view_grows_where_filling_it_is_dear():
@@ -63,4 +65,4 @@ def test_the_view_grows_where_filling_it_is_dear():
     for batch in streams.cut(table.set_column(0, "o", pa.array(np.arange(6000))), 1, 5):
         monitor.push(batch)
         monitor.check()
-    assert whole_of(monitor).view.meta[KMAX] > 4 * begins_with
+    assert plain(ViewMeta, whole_of(monitor).view.meta).kmax > 4 * begins_with

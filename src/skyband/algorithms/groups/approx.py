@@ -3,15 +3,16 @@
 import numpy as np
 
 from skyband.algorithms.contract import FOREVER, Ints, Rows
-from skyband.algorithms.groups.assembled import Assembled, State
+from skyband.algorithms.groups.assembled import Assembled
 from skyband.algorithms.groups.eaa import Eaa
-from skyband.algorithms.groups.parts import Whole
+from skyband.algorithms.groups.parts import AssembledState
 from skyband.errors import QueryError
 from skyband.kernels.groups import sketches
-from skyband.kernels.groups.assemble import HEAD, NEXT, NOW, ROWS, Arriving
+from skyband.kernels.groups.assemble import Arriving, PartsMeta
 from skyband.kernels.groups.dominance import Flags, Hope
-from skyband.kernels.groups.sketches import BLOCKS, DUE, LEVELS, SIGNS, SINCE, Sketch
+from skyband.kernels.groups.sketches import BLOCKS, LEVELS, SIGNS, Sketch, SketchMeta
 from skyband.query import Query
+from skyband.storage.blocks import empty, plain, resized
 
 CHANCE = 8.0  # standard deviations at caution 0.5
 OFTEN = 64  # rows between two prunings, at least: more often would cost more than it saves
@@ -70,32 +71,32 @@ class Approx(Eaa):
         return True
 
     def fresh_sketch(self) -> Sketch:
-        empty = np.empty(0, np.int64)
-        return Sketch(empty, empty, empty, empty, np.empty(0), np.array([0, OFTEN]))
+        return empty(Sketch, due=OFTEN)
 
-    def observe(self, whole: Whole, rows: Rows, arriving: Arriving) -> Whole:
+    def observe(self, state: AssembledState, rows: Rows, arriving: Arriving) -> AssembledState:
         size = arriving.value.size
-        sketch = _widened(whole.sketch, int(arriving.stream.max(initial=-1)) + 1, self.bitmaps)
+        sketch = _widened(state.sketch, int(arriving.stream.max(initial=-1)) + 1, self.bitmaps)
         hashes = rows.values[:, -1].astype(np.int64) if size else np.empty(0, np.int64)
         sketches.sketch_rows(sketch, arriving, hashes, self.bitmaps, self.window.extent)
-        sketch.clock[SINCE] += size
-        return whole._replace(sketch=sketch)
+        sketch.meta["since"] += size
+        return state._replace(sketch=sketch)
 
-    def hope(self, whole: Whole, width: int) -> Hope:
-        sketch, meta, query = _widened(whole.sketch, width, self.bitmaps), whole.parts.meta, self.asked
+    def hope(self, state: AssembledState, width: int) -> Hope:
+        sketch, query = _widened(state.sketch, width, self.bitmaps), self.asked
+        meta = plain(PartsMeta, state.parts.meta)
         caution, extent = self.parameters["caution"], self.window.extent
-        since = int(meta[NEXT] - 1 if self.window.hopping and meta[NEXT] > -FOREVER else meta[NOW]) - extent
-        three = sketches.shared(sketch, self.bitmaps, since)
-        chance = sketches.chances(whole.parts, three, width)
+        newest = meta.next_end - 1 if self.window.hopping and meta.next_end > -FOREVER else meta.now
+        three = sketches.shared(sketch, self.bitmaps, newest - extent)
+        chance = sketches.chances(state.parts, three, width)
         often = np.ones(width)
         if self.spec.many:
-            often = sketches.repeats(sketch, three, int(meta[NOW]), extent)
+            often = sketches.repeats(sketch, three, meta.now, extent)
             often = often if query.most is None else np.minimum(often + caution * (query.most - often), query.most)
         high, declared = np.maximum(sketch.high, self.spec.low), self.highest()
         if declared is not None:
             high[: declared.size] = declared
         odds = 2 * caution * chance if caution < 0.5 else chance + (2 * caution - 1) * (1 - chance)
-        return Hope(sketches.hoped(whole.parts, often, high, self.spec), odds, caution < 1)
+        return Hope(sketches.hoped(state.parts, often, high, self.spec), odds, caution < 1)
 
     def enough(self, position: Ints, now: int) -> Ints:
         """As many as have come by its age if k come in its whole life, at a steady pace; and some more for chance."""
@@ -106,43 +107,35 @@ class Approx(Eaa):
         by_now = k * age + CHANCE * caution / (1 - caution) * np.sqrt(k * age * (1 - age))
         return np.clip(np.ceil(by_now), 1, k).astype(np.int64)
 
-    def dominance(self, whole: Whole) -> tuple[Ints, Flags]:
+    def dominance(self, state: AssembledState) -> tuple[Ints, Flags]:
         """As that of :class:`Eaa`, without the oldest instances of the present top k: they are its scores."""
-        rows, gone = super().dominance(whole)
-        parts, k = whole.parts, self.query.k
+        rows, gone = super().dominance(state)
+        parts, k = state.parts, self.query.k
         owners, oldest = np.unique(parts.owner[parts.cell[rows]], return_index=True)
-        score = whole.view.score[owners]
+        score = state.view.score[owners]
         bar = np.partition(score, -k)[-k] if score.size > k else -np.inf
         gone[oldest[score >= bar]] = False
         return rows, gone
 
-    def stretch(self, whole: Whole) -> int:
-        return int(whole.sketch.clock[DUE] - whole.sketch.clock[SINCE])
+    def stretch(self, state: AssembledState) -> int:
+        clock = plain(SketchMeta, state.sketch.meta)
+        return clock.due - clock.since
 
-    def settled(self, whole: Whole) -> Whole:
-        clock = whole.sketch.clock
-        if clock[SINCE] < clock[DUE]:
-            return whole
-        whole = Assembled.settled(self, self.pruned(whole))
-        meta = whole.parts.meta
-        clock[SINCE], clock[DUE] = 0, max(OFTEN, int(meta[ROWS] - meta[HEAD]) // 2)
-        return whole
+    def settled(self, state: AssembledState) -> AssembledState:
+        if self.stretch(state) > 0:
+            return state
+        state = Assembled.settled(self, self.pruned(state))
+        clock = state.sketch.meta
+        clock["since"], clock["due"] = 0, max(OFTEN, self.count(state) // 2)
+        return state
 
-    def verify(self, state: State) -> None:
+    def verify(self, state: AssembledState) -> None:
         Assembled.verify(self, state)
 
 
 def _widened(sketch: Sketch, streams: int, bitmaps: int) -> Sketch:
     """With room for so many streams."""
-    new = streams - sketch.high.size
-    if new <= 0:
+    if streams <= sketch.high.size:
         return sketch
-    never, zeros = sketches.NEVER, np.zeros
-    return Sketch(
-        np.append(sketch.bits, np.full(new * bitmaps * LEVELS, never)),
-        np.append(sketch.sums, zeros(new * BLOCKS * SIGNS, np.int64)),
-        np.append(sketch.counts, zeros(new * BLOCKS, np.int64)),
-        np.append(sketch.block, np.full(new * BLOCKS, never)),
-        np.append(sketch.high, zeros(new)),
-        sketch.clock,
-    )
+    sketch = resized(resized(sketch, "streams", streams), "bitmaps", streams * bitmaps * LEVELS)
+    return resized(resized(sketch, "signs", streams * BLOCKS * SIGNS), "blocks", streams * BLOCKS)

@@ -1,6 +1,6 @@
 """What the algorithms that put objects together row by row have in common."""
 
-from collections import namedtuple
+from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -8,36 +8,30 @@ from numpy.typing import NDArray
 
 from skyband.algorithms.contract import FOREVER, NO_RANKINGS, NOTHING, Changes, Emission, Floats, Ints, Rankings, Rows
 from skyband.algorithms.groups import parts as states
-from skyband.algorithms.groups.parts import Whole
-from skyband.algorithms.partitioned import ByHand
+from skyband.algorithms.groups import places
+from skyband.algorithms.groups.parts import AssembledState
+from skyband.algorithms.partitioned import PerKey
 from skyband.errors import QueryError
 from skyband.kernels.common.ranking import k_best
 from skyband.kernels.groups import assemble as kernel
-from skyband.kernels.groups.assemble import CELLS, HEAD, NEXT, NOW, OBJECTS, ROWS, Arriving, Events, Parts, Spec
-from skyband.kernels.groups.lists import Lists, Sorted
+from skyband.kernels.groups.assemble import Arriving, Events, EventsMeta, Parts, PartsMeta, Spec
 from skyband.kernels.groups.sketches import Sketch
-from skyband.kernels.groups.view import SIZE, TOP, WHOLE, Log, View, follow, longer, no_log
+from skyband.kernels.groups.view import Log, ViewMeta, follow, no_log
 from skyband.query import Query, TopKGroups
+from skyband.storage.blocks import copied, empty, plain
 
 _HOW = {"sum": kernel.SUM, "count": kernel.SUM, "mean": kernel.MEAN, "max": kernel.MAX, "min": kernel.MIN,
         "product": kernel.PRODUCT}  # fmt: skip
-_GROUPS: tuple[tuple[str, Any], ...] = (
-    ("parts", Parts),
-    ("view", View),
-    ("main", Sorted),
-    ("buffer", Sorted),
-    ("sketch", Sketch),
-)
-_NAMES = [f"{name}_{field}" for name, kind in _GROUPS for field in kind._fields] + ["stamp", "owner", "used", "order"]
-_Fields: Any = namedtuple("State", _NAMES)  # type: ignore[misc]
-State = tuple[NDArray[Any], ...]
 
 
-class Assembled(ByHand[State]):
-    """An algorithm that holds rows and, above them, a view of the k_max best objects."""
+class Assembled(PerKey[AssembledState]):
+    """Puts objects together from rows and tells which are best; the algorithms differ in how many rows they hold.
+
+    Above the rows there is a view of the k_max best objects.
+    """
 
     serves = frozenset({"hopping", "arrival"})
-    state_type = _Fields
+    state_type = AssembledState
     listed = False  # whether it keeps sorted lists
 
     def __init__(self, *queries: Query, **options: float) -> None:
@@ -52,228 +46,205 @@ class Assembled(ByHand[State]):
         self.spec = Spec(how, query.occurrences == "many", query.width or 0, query.low, window.extent,
                          window.every or 0, window.time)  # fmt: skip
         self.ties = query.ties == "all"
-        self.coded = query.stream is not None and not isinstance(query.streams, tuple)
         self.streams = 0  # codes of streams given out so far: they are never forgotten
+        view = states.no_view(query.k, self.ties, self._lists)
+        lists = states.lists_of(empty(Parts), self._lists)
+        self._blank = empty(AssembledState, view=view, lists=lists, sketch=self.fresh_sketch())
+        self._events, self._log = kernel.no_events(self.spec.width if self.function else 0), no_log()
 
     @property
     def asked(self) -> TopKGroups:
         """The query."""
         return cast(TopKGroups, self.query)
 
-    def fresh(self) -> State:
-        parts, listed = states.no_parts(), self._lists
-        return _packed(Whole(parts, states.no_view(self.query.k, self.ties, listed),
-                             states.lists_of(parts, self.spec, listed), self.fresh_sketch(), NOTHING))  # fmt: skip
+    def fresh(self) -> AssembledState:
+        return copied(self._blank)
 
     def update(self, rows: Rows, frontier: int) -> tuple[Emission, ...]:
-        if self.coded and rows.score.size:
+        if self.asked.coded and rows.score.size:
             self.streams = max(self.streams, int(rows.tags[:, 1].max()) + 1)
         return super().update(rows, frontier)
 
-    def advance(self, state: State, rows: Rows, frontier: int) -> tuple[State, tuple[Emission, ...]]:
-        whole, rows, log = self._unpacked(state), rows.spelled_out(), no_log(256)
-        if not rows.score.size and self.window.hopping and whole.parts.meta[NEXT] > frontier:
+    def advance(self, state: AssembledState, rows: Rows, frontier: int) -> tuple[AssembledState, tuple[Emission, ...]]:
+        rows, meta = rows.spelled_out(), plain(PartsMeta, state.parts.meta)
+        state.parts.meta["touched"] = meta.rows
+        if not rows.score.size and self.window.hopping and meta.next_end > frontier:
             return state, (NO_RANKINGS,)
+        self._log.meta["held"] = 0
         begin, last = 0, False
         while not last:
-            end = min(begin + self.stretch(whole), rows.score.size)
+            end = min(begin + self.stretch(state), rows.score.size)
             last = end == rows.score.size
-            some = rows.take(np.arange(begin, end))
-            whole, arriving = self._arriving(whole, some)
-            whole = self.observe(whole, some, arriving)
-            whole, log = self._taken(whole, arriving, frontier if last else -FOREVER, log)
-            whole = self.settled(whole)
+            some = rows if last and not begin else rows.take(slice(begin, end))
+            state, arriving = self._arriving(state, some)
+            state = self.observe(state, some, arriving)
+            state = self._taken(state, arriving, frontier if last else -FOREVER)
+            state = self.settled(state)
             begin = end
-        told = Log._make(column[: log.used[0]] for column in log)
-        return _packed(whole), (_rankings(told) if self.window.hopping else changes_of(told),)
+        told = states.told(self._log)
+        return state, (_rankings(told) if self.window.hopping else changes_of(told),)
 
-    def _taken(self, whole: Whole, arriving: Arriving, frontier: int, log: Log) -> tuple[Whole, Log]:
-        """The state with the rows in it, and what is told of them."""
-        parts, size = whole.parts, arriving.value.size
-        events = kernel.no_events(2 * int(parts.meta[ROWS] - parts.meta[HEAD]) + 5 * size + 64, self.spec.width)
+    def _taken(self, state: AssembledState, arriving: Arriving, frontier: int) -> AssembledState:
+        """The state with the rows in it; what is to be told of them is in the log."""
+        size, meta, spec = arriving.value.size, plain(PartsMeta, state.parts.meta), self.spec
+        self._events = events = kernel.with_room(self._events, 2 * (meta.rows - meta.head) + 5 * size + 64)
         row = 0
         while row <= size:
-            events.used[0] = 0
-            row = kernel.assemble(parts, arriving, row, frontier, self.spec, events)
+            events.meta["held"] = 0
+            row = kernel.assemble(state.parts, arriving, row, frontier, spec, events)
             if self.function is not None:
                 self._score(events)
-            event = 0
-            while True:
-                event = follow(whole.view, whole.lists, events, event, log)
-                if event == events.used[0]:
-                    break
-                if log.used[0] + 2 * (whole.view.meta[SIZE] + whole.view.meta[TOP]) > log.at.size:
-                    log = longer(log, 4 * int(whole.view.meta[SIZE] + whole.view.meta[TOP]))
+            event, held = 0, plain(EventsMeta, events.meta).held
+            while (event := follow(state.view, state.lists, spec, events, event, self._log)) < held:
+                self._log = states.with_entries(self._log, state.view)
                 if self._lists:
-                    whole = whole._replace(lists=states.merged_lists(whole.lists))
-        return whole, log
+                    state = state._replace(lists=states.merged_lists(state.lists))
+        return state
 
-    def stretch(self, whole: Whole) -> int:
+    def stretch(self, state: AssembledState) -> int:
         """How many rows to take in before settling."""
         return 4096
 
     def fresh_sketch(self) -> Sketch:
         """What is kept of the streams beside the rows: nothing, unless the algorithm is approximate."""
-        return Sketch(NOTHING, NOTHING, NOTHING, NOTHING, np.empty(0), NOTHING)
+        return empty(Sketch)
 
-    def observe(self, whole: Whole, rows: Rows, arriving: Arriving) -> Whole:
+    def observe(self, state: AssembledState, rows: Rows, arriving: Arriving) -> AssembledState:
         """Sees the rows before they are taken in."""
-        return whole
+        return state
 
-    def settled(self, whole: Whole) -> Whole:
+    def settled(self, state: AssembledState) -> AssembledState:
         """The state with what is dead cleared away, once it is the most."""
-        return states.compacted(whole, self.spec) if states.wasteful(whole, self.spec.many) else whole
+        return states.compacted(state, self.spec, self._lists) if states.wasteful(state.parts) else state
 
-    def snapshot(self, state: State, waiting: Rows, query: Query, k: int, last: int | None) -> tuple[int, Ints, Floats]:
-        parts, window = self._unpacked(state).parts, self.window
-        newest = self.newest if window.time and window.hopping else int(parts.meta[NOW])
+    def snapshot(
+        self, state: AssembledState, waiting: Rows, query: Query, k: int, last: int | None
+    ) -> tuple[int, Ints, Floats]:
+        window = self.window
+        newest = self.newest if window.time and window.hopping else plain(PartsMeta, state.parts.meta).now
         end = newest + 1 if not window.hopping else window.first_end(newest)
-        held = self._rows(parts).join(waiting)
+        held = self._rows(state).join(waiting)
         held = held.take(held.position >= end - (last or window.extent))
         held = held.take(np.lexsort((held.arrival, held.position)))
-        whole = self._unpacked(self.fresh())
-        whole, arriving = self._arriving(whole, held)
+        parts, arriving = self._alone(held)
         endless = self.spec._replace(extent=FOREVER, slide=0)
-        events = kernel.no_events(5 * held.score.size + 64, endless.width)
-        kernel.assemble(whole.parts, arriving, 0, 0, endless, events)
-        found = whole.parts
-        score = states.scores(found, endless, self.function)
-        objects = int(found.meta[OBJECTS])
-        best = k_best(score, found.newest[:objects], found.newest_number[:objects], k, self.ties)
-        return end, found.newest_number[best], score[best]
+        kernel.assemble(parts, arriving, 0, 0, endless, kernel.with_room(self._events, 5 * held.score.size + 64))
+        score = states.scores(parts, endless, self.function)
+        newest_row = parts.newest_arrival[: score.size]
+        best = k_best(score, parts.newest[: score.size], newest_row, k, self.ties)
+        return end, newest_row[best], score[best]
 
-    def arrivals(self, state: State) -> Ints:
-        parts = self._unpacked(state).parts
-        return parts.newest_number[np.flatnonzero(parts.rows[: parts.meta[OBJECTS]] > 0)]
+    def arrivals(self, state: AssembledState) -> Ints:
+        parts = state.parts
+        return parts.newest_arrival[np.flatnonzero(parts.alive[: plain(PartsMeta, parts.meta).objects] > 0)]
 
-    def held(self, since: int = 0) -> Ints:
-        found = [self.arrivals(state) for state in self.states.values()]
-        found += [rows.arrival for rows in self.waiting.values()]
-        return np.sort(np.concatenate([NOTHING, *(part[part >= since] for part in found)]))  # no row is there twice
+    def arrived(self, state: AssembledState, since: int) -> Ints:
+        parts, meta = state.parts, plain(PartsMeta, state.parts.meta)
+        arrival = parts.newest_arrival[parts.owner[parts.cell[max(meta.head, meta.touched) : meta.rows]]]
+        return arrival[arrival >= since]
 
-    @property
-    def candidates(self) -> int:
-        held = (self._unpacked(state).parts.meta for state in self.states.values())
-        return sum(int(meta[ROWS] - meta[HEAD]) for meta in held) + sum(r.score.size for r in self.waiting.values())
+    def count(self, state: AssembledState) -> int:
+        meta = plain(PartsMeta, state.parts.meta)
+        return meta.rows - meta.head
 
-    def arrays(self) -> Any:
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         yield "streams", np.array([self.streams])
         yield from super().arrays()
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         self.streams = int(arrays["streams"][0])
-        super().restore({name: array.copy() for name, array in arrays.items() if name != "streams"})
+        super().restore(arrays)
 
     def tags(self) -> tuple[Ints, ...]:
         found = [NOTHING]
         for state in self.states.values():
-            parts = self._unpacked(state).parts
-            objects = int(parts.meta[OBJECTS])
-            found.append(parts.code[:objects][parts.rows[:objects] > 0])
+            alive = state.parts.alive[: places.held(state.objects)] > 0
+            found.append(state.objects.code[: alive.size][alive])
         found += [np.setdiff1d(rows.tags[:, 0], np.concatenate(found)) for rows in self.waiting.values()]
-        return (np.sort(np.concatenate(found)), *([np.arange(self.streams)] if self.coded else []))
+        return (np.sort(np.concatenate(found)), *([np.arange(self.streams)] if self.asked.coded else []))
 
     def retag(self, codes: tuple[Ints, ...]) -> None:
         for partition, state in self.states.items():
-            whole = states.compacted(self._unpacked(state), self.spec)
-            whole.parts.code[:] = codes[0][whole.parts.code]
-            self.states[partition] = _packed(whole)
+            state = states.compacted(state, self.spec, self._lists)
+            self.states[partition] = state._replace(objects=places.retagged(state.objects, codes[0]))
         for partition, rows in self.waiting.items():
             tags = rows.tags.copy()
             tags[:, 0] = codes[0][tags[:, 0]]
             self.waiting[partition] = rows._replace(tags=tags)
 
-    def verify(self, state: State) -> None:
-        whole = self._unpacked(state)
-        parts, view = whole.parts, whole.view
-        rows, cells, objects = slice(parts.meta[HEAD], parts.meta[ROWS]), parts.meta[CELLS], parts.meta[OBJECTS]
+    def verify(self, state: AssembledState) -> None:
+        parts, view = state.parts, state.view
+        meta, ranking = plain(PartsMeta, parts.meta), plain(ViewMeta, view.meta)
+        places.check(state.objects)
+        assert meta.objects == ranking.slots == places.held(state.objects), "an object has no place"
+        rows, cells, objects = slice(meta.head, meta.rows), meta.cells, meta.objects
         position, arrival = parts.position[rows], parts.arrival[rows]
         assert (np.lexsort((arrival, position)) == np.arange(position.size)).all(), "rows are out of order"
         counting = np.ones(position.size, bool) if self.spec.many else parts.last[parts.cell[rows]] == arrival
         count = np.bincount(parts.cell[rows][counting], minlength=cells)
         assert (count == parts.valid[:cells]).all(), "rows of a cell were miscounted"
-        assert (np.bincount(parts.owner[:cells], weights=count, minlength=objects) == parts.rows[:objects]).all()
-        alive = parts.rows[:objects] > 0
-        assert (view.alive[:objects] == parts.rows[:objects]).all()
+        assert (np.bincount(parts.owner[:cells], weights=count, minlength=objects) == parts.alive[:objects]).all()
+        alive = parts.alive[:objects] > 0
+        assert (meta.counting, meta.living) == (count.sum(), alive.sum()), "rows or objects were miscounted"
+        assert (view.alive[:objects] == parts.alive[:objects]).all()
         score = states.scores(parts, self.spec, self.function)
         assert (score[alive] == view.score[:objects][alive]).all(), "a score is out of date"
-        inside = view.order[: view.meta[SIZE]]
+        inside = view.order[: ranking.ranked]
         assert alive[inside].all() and np.unique(inside).size == inside.size
         best = k_best(view.score[inside], view.position[inside], view.arrival[inside], inside.size, False)
         assert (best == np.arange(inside.size)).all(), "the view is out of order"
         outside = np.setdiff1d(np.flatnonzero(alive), inside)
-        assert not outside.size or not view.meta[WHOLE], "an object is missing from a view that holds all"
+        assert not outside.size or not ranking.whole, "an object is missing from a view that holds all"
         if inside.size and outside.size:
             assert score[outside].max() <= view.score[inside[-1]], "an object outside is better than one inside"
-        shown = view.shown[: view.meta[TOP]]
+        shown = view.shown[: ranking.top]
         assert (np.flatnonzero(~np.isnan(view.entered[:objects])) == np.sort(shown)).all(), "the top k was lost"
 
     def _score(self, events: Events) -> None:
         """Has the Python function score the events of a batch."""
         assert self.function is not None
-        used, width = int(events.used[0]), self.spec.width
-        scored = np.flatnonzero(events.alive[:used] > 0)
-        vectors = events.vector[: used * width].reshape(used, width)[scored]
-        events.score[scored] = states.evaluated(self.function, vectors)
+        scored = np.flatnonzero(events.alive[: plain(EventsMeta, events.meta).held] > 0)
+        events.score[scored] = states.evaluated(self.function, events.vector[:, scored].T.copy())
 
     @property
     def _lists(self) -> bool:
         return self.listed and self.function is None
 
-    def _arriving(self, whole: Whole, rows: Rows) -> tuple[Whole, Arriving]:
+    def _arriving(self, state: AssembledState, rows: Rows) -> tuple[AssembledState, Arriving]:
         """The rows as the kernels see them, and room for them."""
         size = rows.score.size
-        codes = rows.tags[:, 0] if size else NOTHING
+        codes = rows.tags[:, 0].copy() if size else NOTHING
         if not size or self.asked.stream is None:
             stream = np.zeros(size, np.int64)
         else:
-            stream = rows.tags[:, 1].copy() if self.coded else rows.values[:, 0].astype(np.int64)
-        whole, slot = states.introduce(whole, codes)
-        whole = states.with_room(whole, size)
-        return whole, Arriving(rows.score.copy(), rows.position.copy(), rows.arrival.copy(), slot, stream)
+            stream = rows.tags[:, 1].copy() if self.asked.coded else rows.values[:, 0].astype(np.int64)
+        state, slot = states.introduce(state, codes)
+        state = states.with_room(state, size, self._lists)
+        return state, Arriving(rows.score.copy(), rows.position.copy(), rows.arrival.copy(), slot, stream)
 
-    def _rows(self, parts: Parts) -> Rows:
+    def _alone(self, rows: Rows) -> tuple[Parts, Arriving]:
+        """Rows as the kernels see them, and an empty state with room for them."""
+        state, arriving = self._arriving(self.fresh(), rows)
+        return state.parts, arriving
+
+    def _rows(self, state: AssembledState) -> Rows:
         """The rows held, as they came."""
-        which = slice(parts.meta[HEAD], parts.meta[ROWS])
+        parts, meta = state.parts, plain(PartsMeta, state.parts.meta)
+        which = slice(meta.head, meta.rows)
         cell = parts.cell[which]
-        code, stream = parts.code[parts.owner[cell]], parts.stream[cell]
-        named = not self.coded and self.asked.stream is not None
-        tags = np.stack([code, stream] if self.coded else [code], axis=1)
+        code, stream = state.objects.code[parts.owner[cell]], parts.stream[cell]
+        coded = self.asked.coded
+        named = not coded and self.asked.stream is not None
+        tags = np.stack([code, stream] if coded else [code], axis=1)
         columns = [stream] * named + [np.zeros_like(stream)] * self.asked.sketched  # as they were measured
         values = np.stack(columns, axis=1).astype(np.float64) if columns else np.empty((cell.size, 0))
-        return Rows(
-            parts.value[which],
-            parts.position[which],
-            np.zeros(cell.size, np.int64),
-            parts.arrival[which],
-            0,
-            0,
-            values,
-            tags,
-        )
-
-    def _unpacked(self, state: State) -> Whole:
-        groups, begin = [], 0
-        for _, kind in _GROUPS:
-            groups.append(kind(*state[begin : begin + len(kind._fields)]))
-            begin += len(kind._fields)
-        parts, view, main, buffer, sketch = groups
-        nothing = np.empty((view.score.size, 0))
-        view = view._replace(values=nothing, told=nothing)
-        stamp, owner, used, order = state[begin:]
-        return Whole(parts, view, Lists(main, buffer, stamp, owner, used, self.spec), sketch, order)
-
-
-def _packed(whole: Whole) -> State:
-    lists = whole.lists
-    state: State = _Fields._make((*whole.parts, *whole.view, *lists.main, *lists.buffer, *whole.sketch, lists.stamp,
-                                  lists.owner, lists.used, whole.order))  # fmt: skip
-    return state
+        partition = np.zeros(cell.size, np.int64)
+        return Rows(parts.value[which], parts.position[which], partition, parts.arrival[which], 0, 0, values, tags)
 
 
 def changes_of(log: Log) -> Changes:
     """What was told, as an algorithm returns it."""
-    return Changes(log.trigger, log.at, NOTHING, log.op, log.arrival, log.score, values=log.values)
+    return Changes(log.trigger, log.at, NOTHING, log.op, log.arrival, log.score, values=log.values.T)
 
 
 def _rankings(log: Log) -> Rankings:

@@ -6,10 +6,11 @@ import numpy as np
 
 from skyband.algorithms.contract import Floats, Ints
 from skyband.algorithms.groups import parts as states
-from skyband.algorithms.groups.assembled import Assembled, State
-from skyband.algorithms.groups.parts import Whole
-from skyband.kernels.groups.assemble import CELLS, HEAD, MAX, MEAN, MIN, NOW, OBJECTS, PRODUCT, ROWS
+from skyband.algorithms.groups.assembled import Assembled
+from skyband.algorithms.groups.parts import AssembledState
+from skyband.kernels.groups.assemble import MAX, MEAN, MIN, PRODUCT, PartsMeta
 from skyband.kernels.groups.dominance import Flags, Hope, counting_rows, dominated, intervals, needed
+from skyband.storage.blocks import plain
 
 
 class Eaa(Assembled):
@@ -57,16 +58,16 @@ class Eaa(Assembled):
             return largest * np.array([query.weights.get(name, 1.0) for name in query.streams])
         return np.full(query.width, largest * max([1.0, *query.weights.values()]))
 
-    def hope(self, whole: Whole, width: int) -> Hope:
+    def hope(self, state: AssembledState, width: int) -> Hope:
         """What may still come."""
-        parts, highest, most = whole.parts, self.highest(), self.asked.most
+        parts, highest, most = state.parts, self.highest(), self.asked.most
+        meta = plain(PartsMeta, parts.meta)
         assert highest is not None and most is not None
         every = np.full(width, highest.max())
         every[: highest.size] = highest
-        left = np.full((int(parts.meta[OBJECTS]), width), most)
-        cells = int(parts.meta[CELLS])
-        owner, stream = parts.owner[:cells], parts.stream[:cells]
-        left[owner, stream] = np.maximum(most - parts.seen[:cells], 0)
+        left = np.full((meta.objects, width), most)
+        owner, stream = parts.owner[: meta.cells], parts.stream[: meta.cells]
+        left[owner, stream] = np.maximum(most - parts.seen[: meta.cells], 0)
         return Hope(np.where(left > 0, left * every, 0.0 if self.spec.many else -np.inf), np.ones(left.shape), False)
 
     def aggregated(self, vectors: Floats) -> Floats:
@@ -80,40 +81,39 @@ class Eaa(Assembled):
         total: Floats = vectors.sum(axis=1)
         return total / self.spec.width if how == MEAN else total
 
-    def stretch(self, whole: Whole) -> int:
-        return max(256, int(whole.parts.meta[ROWS] - whole.parts.meta[HEAD]) // 2)
+    def stretch(self, state: AssembledState) -> int:
+        return max(256, self.count(state) // 2)
 
-    def settled(self, whole: Whole) -> Whole:
-        return super().settled(self.pruned(whole) if self.prunes else whole)
+    def settled(self, state: AssembledState) -> AssembledState:
+        return super().settled(self.pruned(state) if self.prunes else state)
 
-    def pruned(self, whole: Whole) -> Whole:
+    def pruned(self, state: AssembledState) -> AssembledState:
         """The state with the instances alone that are not dominated, and the rows that they take into account."""
-        parts = whole.parts
-        rows, gone = self.dominance(whole)
-        keep = np.zeros(int(parts.meta[ROWS]), bool)
-        keep[rows] = needed(parts.owner[parts.cell[rows]], gone, int(parts.meta[OBJECTS]))
+        parts, meta = state.parts, plain(PartsMeta, state.parts.meta)
+        rows, gone = self.dominance(state)
+        keep = np.zeros(meta.rows, bool)
+        keep[rows] = needed(parts.owner[parts.cell[rows]], gone, meta.objects)
         if keep[rows].all():
-            return whole
-        return states.rescored(states.compacted(whole, self.spec, keep), self.spec, self.function)
+            return state
+        return states.rescored(states.compacted(state, self.spec, self._lists, keep), self.spec, self.function)
 
-    def dominance(self, whole: Whole) -> tuple[Ints, Flags]:
+    def dominance(self, state: AssembledState) -> tuple[Ints, Flags]:
         """The rows that begin instances, oldest first, and which of these are dominated by k objects."""
-        parts = whole.parts
+        parts, meta = state.parts, plain(PartsMeta, state.parts.meta)
         rows = counting_rows(parts, self.spec.many)
-        width = max(self.spec.width, int(parts.stream[: parts.meta[CELLS]].max(initial=-1)) + 1)
-        current, best = intervals(parts, rows, self.hope(whole, width), int(parts.meta[NOW]), self.spec)
+        width = max(self.spec.width, int(parts.stream[: meta.cells].max(initial=-1)) + 1)
+        current, best = intervals(parts, rows, self.hope(state, width), meta.now, self.spec)
         owner, position = parts.owner[parts.cell[rows]], parts.position[rows]
-        enough = self.enough(position, int(parts.meta[NOW]))
+        enough = self.enough(position, meta.now)
         return rows, dominated(position, owner, self.aggregated(current), self.aggregated(best), enough)
 
     def enough(self, position: Ints, now: int) -> Ints:
         """How many objects must dominate each instance for it to be dropped."""
         return np.full(position.size, self.query.k)
 
-    def verify(self, state: State) -> None:
+    def verify(self, state: AssembledState) -> None:
         super().verify(state)
         if self.prunes:
-            whole = self._unpacked(state)
-            rows, gone = self.dominance(whole)
-            owner = whole.parts.owner[whole.parts.cell[rows]]
-            assert needed(owner, gone, int(whole.parts.meta[OBJECTS])).all(), "a dominated instance is held"
+            rows, gone = self.dominance(state)
+            owner = state.parts.owner[state.parts.cell[rows]]
+            assert needed(owner, gone, plain(PartsMeta, state.parts.meta).objects).all(), "a dominated instance is held"

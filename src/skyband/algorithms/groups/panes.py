@@ -1,7 +1,7 @@
 """Panes: aggregates of groups over hopping windows, for all partitions and groups at once."""
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +11,56 @@ from skyband.algorithms.groups import books
 from skyband.algorithms.groups.partials import Partials, merged
 from skyband.algorithms.partitioned import join_rankings
 from skyband.kernels.common.panes import Columns, crossings
-from skyband.kernels.groups.panes import BLOCKS, ROWS, Due, Found, Spec, no_found, rank_blocks, slide_panes
+from skyband.kernels.groups.panes import Due, Found, FoundMeta, Spec, no_found, rank_blocks, slide_panes
 from skyband.query import Query, TopKGroups
+from skyband.storage.blocks import (
+    ARRIVAL,
+    PARTITION,
+    Record,
+    block,
+    column,
+    nbytes,
+    plain,
+    resized,
+    restored,
+    saved,
+    scalars,
+)
 
 BLOCK = 1 << 16  # groups of closed windows that are looked at together
 
 
+@block(version=1)
+class Inside(NamedTuple):
+    """Of the partials in the window what cannot be worked out again, in the order of leaving."""
+
+    group: Annotated[Ints, column("partials")]
+    pane: Annotated[Ints, column("partials")]
+    cells: Annotated[Ints, column("partials", wide=True)]
+    sums: Annotated[Floats, column("partials", wide=True)]
+    folds: Annotated[Floats, column("partials", wide=True)]
+
+
+class PanesMeta(NamedTuple):
+    streams: int  # codes of streams given out so far: they are never forgotten
+
+
+@block(version=1)
+class PanesState(NamedTuple):
+    """What is saved, of all partitions together."""
+
+    inside: Inside
+    ahead: Partials
+    partition: Annotated[Ints, column("groups", holds=PARTITION)]
+    position: Annotated[Ints, column("groups")]  # of the newest row of a group in the window
+    arrival: Annotated[Ints, column("groups", holds=ARRIVAL)]
+    closed: Annotated[Ints, column("frontiers")]
+    newest: Annotated[Ints, column("frontiers")]
+    meta: Annotated[Record, scalars(PanesMeta)]
+
+
 class Panes(Algorithm):
-    """Aggregates over all rows of a group in hopping windows; no algorithm of a paper, but our own.
+    """Keeps the aggregates of groups over hopping windows; no algorithm of a paper, but our own.
 
     A batch is first brought down to one *partial* for each group and pane (and each value, where different values are
     counted); when a window closes, the panes that enter it are brought into the aggregates of their groups and those
@@ -50,6 +92,8 @@ class Panes(Algorithm):
         self.closed: Ints = start  # windows up to here are closed: one position (time) or one a partition (count)
         self.newest: Ints = start  # the newest position seen, likewise
         self.streams = 0  # codes of streams given out so far: they are never forgotten
+        self._found = no_found(BLOCK >> 4, BLOCK, len(self.asked.calls))
+        self._ended = False  # whether the last batch has ended a window
 
     def update(self, rows: Rows, frontier: int) -> tuple[Emission, ...]:
         rows = rows.spelled_out()
@@ -91,6 +135,8 @@ class Panes(Algorithm):
         return self._ranked(event, told.position[order], told.values[order], k)
 
     def held(self, since: int = 0) -> Ints:
+        if since and not self._ended:  # what has come since is in no window yet
+            return np.sort(self.ahead.arrival[self.ahead.arrival >= since])
         arrival = np.append(self.book.totals.arrival[books.alive(self.book)], self.ahead.arrival)
         return np.sort(arrival[arrival >= since])  # no row is there twice
 
@@ -100,28 +146,25 @@ class Panes(Algorithm):
 
     @property
     def nbytes(self) -> int:
-        arrays = (*self.ahead, self.partition, self.closed, self.newest)
-        return books.nbytes(self.book) + sum(array.nbytes for array in arrays)
+        frontiers = self.partition.nbytes + self.closed.nbytes + self.newest.nbytes
+        return nbytes(self.book) + nbytes(self.ahead) + frontiers
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Of the partials in the window what cannot be worked out again."""
         inside, groups = books.inside(self.book)[0], books.alive(self.book)
-        yield from (("closed", self.closed), ("newest", self.newest), ("streams", np.array([self.streams])))
-        yield from (("partition", self.partition), ("position", self.book.totals.position[groups]))
-        yield "arrival", self.book.totals.arrival[groups]
-        yield from ((f"inside.{name}", getattr(inside, name).ravel()) for name in books.SAVED)
-        yield from ((f"ahead.{name}", array.ravel()) for name, array in self.ahead._asdict().items())
+        rows = np.zeros((2, self.partition.size), np.int64)
+        rows[:, groups] = self.book.totals.position[groups], self.book.totals.arrival[groups]
+        kept = Inside(inside.group, inside.pane, inside.cells, inside.sums, inside.folds)
+        meta = np.array([(self.streams,)], scalars(PanesMeta).dtype)
+        position, arrival = rows
+        state = PanesState(kept, self.ahead, self.partition, position, arrival, self.closed, self.newest, meta)
+        yield from saved(PanesState, [state])
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self.closed, self.newest, self.streams = arrays["closed"], arrays["newest"], int(arrays["streams"][0])
-        self.partition = arrays["partition"].copy()
-        known = {name: arrays[f"inside.{name}"] for name in books.SAVED}
-        times = np.zeros((2, self.partition.size), np.int64)
-        times[:, np.unique(known["group"])] = arrays["position"], arrays["arrival"]
-        self.ahead = books.shaped(self.program, **{name: arrays[f"ahead.{name}"] for name in Partials._fields})
-        self._rebuild(
-            books.shaped(self.program, **known, position=times[0][known["group"]], arrival=times[1][known["group"]])
-        )
+        (state,) = restored(PanesState, arrays)
+        self.partition, self.closed, self.newest, self.ahead = state.partition, state.closed, state.newest, state.ahead
+        self.streams, self._ended = int(state.meta["streams"][0]), False
+        group, pane, cells, sums, folds = state.inside
+        self._rebuild(Partials(group, pane, state.position[group], state.arrival[group], cells, sums, folds))
 
     def partitions(self) -> Ints:
         if not self.window.time:
@@ -136,14 +179,14 @@ class Panes(Algorithm):
 
     def tags(self) -> tuple[Ints, ...]:
         parts = books.join(books.inside(self.book)[0], self.ahead)
-        used = (np.unique(cells[cells >= 0]) for cells in parts.cells.T)
-        return (self._objects(), *([np.arange(self.streams)] if self._coded else []), *used)
+        streams = [np.arange(self.streams)] if self._coded else []
+        return self._objects(), *streams, *books.cells_in_use(parts.cells[parts.cells >= 0], self.program)
 
     def retag(self, codes: tuple[Ints, ...]) -> None:
         self.partition = self.partition[np.flatnonzero(codes[0] >= 0)]  # codes keep their order
-        inside, self.ahead = (books.recoded(part, codes[0], codes[len(codes) - self.program.cells :])
-                              for part in (books.inside(self.book)[0], self.ahead))  # fmt: skip
-        self._rebuild(inside)
+        cells = books.cell_codes(codes[len(codes) - self.program.cells :])
+        self.ahead = books.recoded(self.ahead, codes[0], cells)
+        self._rebuild(books.recoded(books.inside(self.book)[0], codes[0], cells))
 
     def check(self) -> None:
         books.check(self.book, self.program)
@@ -173,7 +216,8 @@ class Panes(Algorithm):
         before, slide = self.closed, self.window.slide
         self.closed = np.maximum(before, frontier)
         same = (self.closed // slide == before // slide) & (self._present(self.closed) == self._present(before))
-        if same.all() or not self.candidates:
+        self._ended = not same.all()
+        if not self._ended or not self.candidates:
             return (NO_RANKINGS,)
         ripe = (self.ahead.pane + 1) * self.window.pane <= (self.closed // slide * slide)[self._place(self.ahead.group)]
         coming, self.ahead = books.some(self.ahead, ripe), books.some(self.ahead, ~ripe)
@@ -183,7 +227,7 @@ class Panes(Algorithm):
             order = np.lexsort((coming.pane, mine))
             coming, mine = books.some(coming, order), mine[order]
         cells = int(coming.cells.max(initial=-1)) + 1
-        self.book = books.with_room(self.book, self.program, coming.group.size, self.partition.size, cells, partitions)
+        self.book = books.with_room(self.book, coming.group.size, self.partition.size, cells, partitions)
         events = self._closed(self._due(coming, mine, partitions, before, listed))
         self._forget()
         return (events,)
@@ -191,24 +235,20 @@ class Panes(Algorithm):
     def _closed(self, due: Due) -> Rankings:
         """The rankings of the windows that are due."""
         most = int(np.diff(due.start).max(initial=0))
-        found = no_found(BLOCK >> 4, max(BLOCK, most), len(self.asked.calls))
+        if most > self._found.position.size:
+            self._found = resized(self._found, "rows", most)
+        self._found.meta["partition"] = 0
         parts, done = [], False
         while not done:
-            done = slide_panes(self.book, due, self.spec, self.program, found)
-            parts.append(self._rankings(found))
+            done = slide_panes(self.book, due, self.spec, self.program, self._found)
+            parts.append(self._rankings(self._found))
         return join_rankings(parts) if len(parts) > 1 else parts[0]
 
     def _rankings(self, found: Found) -> Rankings:
-        blocks, rows = int(found.meta[BLOCKS]), int(found.meta[ROWS])
-        event = Rankings(
-            found.end[:blocks],
-            found.partition[:blocks],
-            found.trigger[:blocks],
-            found.offset[: blocks + 1],
-            found.arrival[:rows],
-            NO_SCORE,
-        )
-        return self._ranked(event, found.position[:rows], found.values[:rows], self.query.k)
+        windows, rows, _ = plain(FoundMeta, found.meta)
+        event = Rankings(found.end[:windows], found.partition[:windows], found.trigger[:windows],
+                         np.append(0, found.stop[:windows]), found.arrival[:rows], NO_SCORE)  # fmt: skip
+        return self._ranked(event, found.position[:rows], found.values[:, :rows].T, self.query.k)
 
     def _ranked(self, event: Rankings, position: Ints, values: Floats, k: int) -> Rankings:
         """Of each block the k best."""
@@ -266,9 +306,7 @@ class Panes(Algorithm):
 
     @property
     def _coded(self) -> bool:
-        """Whether the streams of rows are among their tags."""
-        query = cast(TopKGroups, self.query)
-        return query.stream is not None and not isinstance(query.streams, tuple)
+        return cast(TopKGroups, self.query).coded
 
     def _present(self, closed: Ints) -> Ints:
         """The end of the first window that is not over; a count window is over with the first object after it."""

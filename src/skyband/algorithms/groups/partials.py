@@ -5,19 +5,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from skyband.algorithms.contract import Floats, Ints
-from skyband.kernels.groups.tally import COUNT, SUM, TOTAL, Partials, Program, reduce
+from skyband.kernels.groups.tally import COUNT, KEEP, SUM, TELL, TOTAL, Keep, Partials, Program, Tell, reduce
 
 __all__ = ["SUMS", "Partials", "amounts", "merged"]
 
-SUMS = Program(np.array([COUNT, SUM]), np.array([-1, 0]), np.array([0, 1]), np.array([TOTAL]), np.array([1]),
-               np.array([0]), np.array([0]), 3, 0, 0)  # fmt: skip
+SUMS = Program(np.array([Keep(COUNT, -1, 0), Keep(SUM, 0, 1)], KEEP), np.array([Tell(TOTAL, 1)], TELL), 3, 0, 0)
 """What is kept of amounts that add up: how many, and the sum in two lanes, 1 and 2."""
 
 
 def amounts(group: Ints, pane: Ints, amount: Floats, position: Ints, arrival: Ints) -> Partials:
     """Single amounts, for :data:`SUMS`."""
-    sums = np.stack([np.ones(amount.size), amount, np.zeros(amount.size)], axis=1)
-    nothing = np.empty((amount.size, 0))
+    sums = np.stack([np.ones(amount.size), amount, np.zeros(amount.size)])
+    nothing = np.empty((0, amount.size))
     return Partials(group, pane, position, arrival, nothing.astype(np.int64), sums, nothing)
 
 
@@ -28,12 +27,12 @@ def merged(parts: Partials, program: Program) -> Partials:
 
     >>> ints, floats = np.array([7, 7, 5]), np.array([0.1, 0.2, 1.0])
     >>> one = merged(amounts(np.array([1, 1, 0]), np.array([3, 3, 3]), floats, ints, ints), SUMS)
-    >>> one.group.tolist(), one.pane.tolist(), one.sums[:, 1].tolist(), one.position.tolist()
+    >>> one.group.tolist(), one.pane.tolist(), one.sums[1].tolist(), one.position.tolist()
     ([0, 1], [3, 3], [1.0, 0.30000000000000004], [5, 7])
     """
     if not parts.group.size:
         return parts
-    place, size = _places([parts.pane, parts.group, *(parts.cells.T + 1)])
+    place, size = _places([parts.pane, parts.group, *(parts.cells + 1)])
     return reduce(parts, place, size, program)
 
 

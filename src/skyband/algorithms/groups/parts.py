@@ -1,63 +1,49 @@
-"""The state of assembled objects as arrays with room to grow: building, growing and compacting them."""
+"""The state of objects put together from rows: building it, giving it room, and clearing away what is dead."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.algorithms.contract import FOREVER, NOTHING, Floats, Ints
+from skyband.algorithms.contract import Floats, Ints
+from skyband.algorithms.groups import places
 from skyband.algorithms.groups.partials import SUMS, amounts, merged
 from skyband.expressions import scores_of
 from skyband.kernels.groups import assemble as kernel
-from skyband.kernels.groups import view as views
-from skyband.kernels.groups.assemble import CELLS, HEAD, OBJECTS, ROWS, Parts, Spec
+from skyband.kernels.groups.assemble import Events, EventsMeta, Parts, PartsMeta, Spec
 from skyband.kernels.groups.lists import Lists, Sorted, with_buffer
+from skyband.kernels.groups.places import Places
 from skyband.kernels.groups.sketches import Sketch
-from skyband.kernels.groups.view import View
-
-_NONE = np.empty(0)
-_ROW_FIELDS = ("position", "arrival", "value", "cell")
-_CELL_FIELDS = ("owner", "stream", "following", "valid", "seen", "hi", "lo", "lossy", "last")
-_OBJECT_FIELDS = ("code", "first", "rows", "newest", "newest_number")
-SLOT_FIELDS = ("score", "position", "arrival", "alive", "inside", "entered", "values", "told")
-T = TypeVar("T", Parts, View)
+from skyband.kernels.groups.view import Log, LogMeta, View, ViewMeta, follow
+from skyband.storage.blocks import block, copied, empty, grown, plain, resized, taken
 
 
-class Whole(NamedTuple):
+@block(version=1)
+class AssembledState(NamedTuple):
     """All that is known of one partition."""
 
     parts: Parts
     view: View
     lists: Lists
     sketch: Sketch  # what an approximate algorithm keeps of the streams
-    order: Ints  # the places of the objects, in the order of their codes
-
-
-def no_parts() -> Parts:
-    """Nothing seen yet."""
-    meta = np.array([0, 0, 0, 0, -FOREVER, -FOREVER])
-    return Parts(NOTHING, NOTHING, _NONE, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, _NONE, _NONE, NOTHING,
-                 NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, meta)  # fmt: skip
+    objects: Places
 
 
 def no_view(k: int, ties: bool, listed: bool, width: int = 0) -> View:
     """An empty view, with everything in it; ``width`` values are told beside the score."""
-    meta = np.zeros(views.FILLS + 1, np.int64)
-    meta[[views.KMAX, views.WHOLE, views.K, views.TIES, views.LISTED]] = k + max(8, k), True, k, ties, listed
-    values = np.empty((0, width))
-    return View(NOTHING, NOTHING, _NONE, NOTHING, NOTHING, NOTHING, NOTHING, _NONE, values, values, np.zeros(1), meta)
+    return empty(View, wide={"values": width, "told": width}, k=k, kmax=k + max(8, k), ties=ties, listed=listed)
 
 
-def lists_of(parts: Parts, spec: Spec, listed: bool) -> Lists:
-    """The sorted lists of what the cells say now."""
-    cells = int(parts.meta[CELLS])
-    some = np.flatnonzero(parts.valid[:cells] > 0) if listed else NOTHING
+def lists_of(parts: Parts, listed: bool) -> Lists:
+    """The sorted lists of what the cells say now; none are kept if not ``listed``."""
+    cells = plain(PartsMeta, parts.meta).cells if listed else 0
+    some = np.flatnonzero(parts.valid[:cells] > 0)
     some = some[np.lexsort((-parts.hi[some], parts.stream[some]))]
-    buffer = _buffer(cells if listed else 0)
     main = Sorted(parts.stream[some], parts.hi[some], some, np.zeros(some.size, np.int64))
-    size = parts.owner.size
-    return Lists(main, buffer, np.zeros(size, np.int64), parts.owner.copy(), np.zeros(1, np.int64), spec)
+    lists = resized(empty(Lists, main=main, buffer=_buffer(cells), cells=cells), "cells", parts.owner.size * listed)
+    lists.owner[:cells] = parts.owner[:cells]
+    return lists
 
 
 def merged_lists(lists: Lists) -> Lists:
@@ -70,127 +56,117 @@ def merged_lists(lists: Lists) -> Lists:
 
 
 def _buffer(entries: int) -> Sorted:
-    room = max(64, 4 * int(np.sqrt(entries)))
-    return Sorted(np.zeros(room, np.int64), np.zeros(room), np.zeros(room, np.int64), np.zeros(room, np.int64))
+    return resized(empty(Sorted), "entries", max(64, 4 * int(np.sqrt(entries))))
 
 
-def introduce(whole: Whole, codes: Ints) -> tuple[Whole, Ints]:
-    """Gives objects that are new a place; returns the place of each code."""
-    parts, view, _, _, order = whole
-    objects = int(parts.meta[OBJECTS])
-    place, fresh, order = places(parts.code, order, codes, objects)
-    if fresh.size:
-        parts = grown(parts, _OBJECT_FIELDS, objects + fresh.size)
-        view = view_for(view, objects, fresh.size, parts.code.size)
-        new = slice(objects, objects + fresh.size)
-        parts.code[new], parts.first[new], parts.rows[new] = fresh, -1, 0
-        parts.meta[OBJECTS] += fresh.size
-    return whole._replace(parts=parts, view=view, order=order), place
+def introduce(state: AssembledState, codes: Ints) -> tuple[AssembledState, Ints]:
+    """Gives objects that are new a place, and room; returns the place of each code."""
+    before = places.held(state.objects)
+    objects, place = places.placed(state.objects, codes)
+    count = places.held(objects)
+    if count > before:
+        parts = grown(state.parts, "objects", count)
+        parts.meta["objects"] = count
+        state = state._replace(parts=parts)
+    return state._replace(view=view_for(state.view, count), objects=objects), place
 
 
-def places(code: Ints, order: Ints, codes: Ints, used: int) -> tuple[Ints, Ints, Ints]:
-    """The place of each of some codes; those that are new, which get places from ``used`` on; and the order with them.
-
-    ``code`` tells the code at each place, ``order`` the places in the order of their codes.
-    """
-    distinct, which = np.unique(codes, return_inverse=True)
-    known = code[order]
-    at = np.searchsorted(known, distinct)
-    old = np.zeros(distinct.size, bool)
-    old[at < known.size] = known[at[at < known.size]] == distinct[at < known.size]
-    place = np.empty(distinct.size, np.int64)
-    place[old] = order[at[old]]
-    fresh = distinct[~old]
-    if fresh.size:
-        place[~old] = np.arange(used, used + fresh.size)
-        order = np.insert(order, at[~old], place[~old])
-    return place[which], fresh, order
-
-
-def view_for(view: View, first: int, new: int, room: int) -> View:
-    """The view with places for new objects from ``first`` on, and room for so many in all."""
-    view = grown(view, SLOT_FIELDS, room)
-    view = grown(view, ("order", "shown"), room + 2)
-    fresh = slice(first, first + new)
-    view.alive[fresh], view.inside[fresh], view.entered[fresh] = 0, 0, np.nan
+def view_for(view: View, slots: int) -> View:
+    """The view with room for so many objects in all."""
+    if slots > view.score.size:
+        view = grown(view, "objects", slots)
+    if slots + 2 > view.order.size or slots + 2 > view.shown.size:
+        view = grown(grown(view, "ranking", slots + 2), "tops", slots + 2)
+    view.meta["slots"] = slots
     return view
 
 
-def with_room(whole: Whole, rows: int) -> Whole:
+def with_room(state: AssembledState, rows: int, listed: bool) -> AssembledState:
     """Room for so many more rows, and for as many cells."""
-    parts, lists = whole.parts, whole.lists
-    parts = grown(parts, _ROW_FIELDS, int(parts.meta[ROWS]) + rows)
-    parts = grown(parts, _CELL_FIELDS, int(parts.meta[CELLS]) + rows)
-    size = parts.owner.size
-    if whole.view.meta[views.LISTED] and lists.stamp.size < size:
-        lists = lists._replace(stamp=_wide(lists.stamp, size), owner=_wide(lists.owner, size))
-    return whole._replace(parts=parts, lists=lists)
+    parts, lists, meta = state.parts, state.lists, plain(PartsMeta, state.parts.meta)
+    if meta.rows + rows > parts.position.size:
+        parts = grown(parts, "row", meta.rows + rows)
+    if meta.cells + rows > parts.owner.size:
+        parts = grown(parts, "cells", meta.cells + rows)
+    if listed and parts.owner.size > lists.stamp.size:
+        lists = resized(lists, "cells", parts.owner.size)
+    return state if parts is state.parts and lists is state.lists else state._replace(parts=parts, lists=lists)
 
 
-def compacted(whole: Whole, spec: Spec, keep: NDArray[np.bool_] | None = None) -> Whole:
+def followed(view: View, lists: Lists, spec: Spec, events: Events, log: Log) -> Log:
+    """The log with what the events bring about, where no lists are kept."""
+    event, held = 0, plain(EventsMeta, events.meta).held
+    while (event := follow(view, lists, spec, events, event, log)) < held:
+        log = with_entries(log, view)
+    return log
+
+
+def with_entries(log: Log, view: View) -> Log:
+    """The log with room for all that one event may bring about: the top k leaves and another one enters."""
+    meta = plain(ViewMeta, view.meta)
+    needed = plain(LogMeta, log.meta).held + 2 * (meta.ranked + meta.top)
+    return log if needed <= log.at.size else resized(log, "entries", 2 * (log.at.size + needed))
+
+
+def told(log: Log) -> Log:
+    """What the log holds, in memory of its own: the log is used again."""
+    return copied(taken(log, "entries", slice(plain(LogMeta, log.meta).held)))
+
+
+def compacted(state: AssembledState, spec: Spec, listed: bool, keep: NDArray[np.bool_] | None = None) -> AssembledState:
     """Without the rows that expired or were superseded (or are not among ``keep``), and objects that have none left.
 
     Where ``keep`` is given, cells are added up anew from the rows that stay; scores are left for the caller.
     """
-    parts, view, _, sketch, order = whole
-    listed = bool(view.meta[views.LISTED])
-    rows, cells, objects = (int(parts.meta[place]) for place in (ROWS, CELLS, OBJECTS))
-    kept = np.arange(int(parts.meta[HEAD]), rows)
+    parts, view, _, sketch, objects = state
+    meta = plain(PartsMeta, parts.meta)
+    kept = np.arange(meta.head, meta.rows)
     kept = kept[parts.last[parts.cell[kept]] == parts.arrival[kept]] if not spec.many else kept
     if keep is not None:
         kept = kept[keep[kept]]
-    alive = np.zeros(objects, bool)
+    alive = np.zeros(meta.objects, bool)
     alive[parts.owner[parts.cell[kept]]] = True
-    stays = np.flatnonzero(alive[parts.owner[:cells]])
+    stays = np.flatnonzero(alive[parts.owner[: meta.cells]])
     slots = np.flatnonzero(alive)
-    to_slot, to_cell = ranks(slots, objects), ranks(stays, cells)
-    columns: dict[str, Any] = {name: getattr(parts, name)[kept] for name in _ROW_FIELDS}
-    columns |= {name: getattr(parts, name)[stays] for name in _CELL_FIELDS}
-    columns |= {name: getattr(parts, name)[slots] for name in _OBJECT_FIELDS}
-    columns["cell"] = to_cell[columns["cell"]]
-    columns["owner"] = to_slot[columns["owner"]]
-    columns["following"] = to_cell[columns["following"]]
-    columns["first"] = to_cell[columns["first"]]
-    meta = parts.meta.copy()
-    meta[[HEAD, ROWS, CELLS, OBJECTS]] = 0, kept.size, stays.size, slots.size
-    parts = Parts(**columns, meta=meta)
+    to_slot, to_cell = ranks(slots, meta.objects), ranks(stays, meta.cells)
+    parts = taken(taken(taken(parts, "row", kept), "cells", stays), "objects", slots)
+    parts = parts._replace(cell=to_cell[parts.cell], owner=to_slot[parts.owner], following=to_cell[parts.following],
+                           first=to_cell[parts.first])  # fmt: skip
+    parts.meta["touched"] = np.searchsorted(kept, meta.touched)
+    parts.meta["head"], parts.meta["rows"] = 0, kept.size
+    parts.meta["cells"], parts.meta["objects"] = stays.size, slots.size
     if keep is not None:
         _add_up(parts)
     view = compacted_view(view, slots, to_slot)
-    order = to_slot[order]
-    return Whole(parts, view, lists_of(parts, spec, listed), sketch, order[order >= 0])
+    return AssembledState(parts, view, lists_of(parts, listed), sketch, places.kept(objects, slots))
 
 
-def wasteful(whole: Whole, many: bool) -> bool:
+def wasteful(parts: Parts) -> bool:
     """Whether most of the state is dead: rows that expired or were superseded, objects that have none left."""
-    meta, parts = whole.parts.meta, whole.parts
-    objects, cells = int(meta[OBJECTS]), int(meta[CELLS])
-    alive = int(np.count_nonzero(parts.rows[:objects] > 0))
-    counting = int(meta[ROWS] - meta[HEAD]) if many else int(parts.valid[:cells].sum())
-    return objects > 2 * alive + 64 or meta[ROWS] > 2 * counting + 64
+    meta = plain(PartsMeta, parts.meta)
+    return meta.objects > 2 * meta.living + 64 or meta.rows > 2 * meta.counting + 64
 
 
-def rescored(whole: Whole, spec: Spec, function: Callable[[Floats], Floats] | None) -> Whole:
+def rescored(state: AssembledState, spec: Spec, function: Callable[[Floats], Floats] | None) -> AssembledState:
     """Every score anew, and a view that is to be filled."""
-    parts, view = whole.parts, whole.view
-    objects = int(parts.meta[OBJECTS])
-    score = scores(parts, spec, function)
-    view.score[:objects], view.position[:objects] = score, parts.newest[:objects]
-    view.arrival[:objects], view.alive[:objects] = parts.newest_number[:objects], parts.rows[:objects]
+    parts, view = state.parts, state.view
+    objects = plain(PartsMeta, parts.meta).objects
+    view.score[:objects], view.position[:objects] = scores(parts, spec, function), parts.newest[:objects]
+    view.arrival[:objects], view.alive[:objects] = parts.newest_arrival[:objects], parts.alive[:objects]
     view.inside[:objects] = 0
     # A bar that nobody reaches: whatever comes, the view is filled before it is next looked at.
-    view.bar[0], view.meta[views.BAR_TIME] = np.inf, np.iinfo(np.int64).max
-    view.meta[views.SIZE], view.meta[views.WHOLE] = 0, 0
-    return whole
+    view.meta["bar"], view.meta["bar_position"] = np.inf, np.iinfo(np.int64).max
+    view.meta["ranked"], view.meta["whole"] = 0, 0
+    return state
 
 
 def scores(parts: Parts, spec: Spec, function: Callable[[Floats], Floats] | None) -> Floats:
     """The score of every object in the window."""
-    objects, cells = int(parts.meta[OBJECTS]), int(parts.meta[CELLS])
     if function is None:
         return kernel.all_scores(parts, spec)
-    vectors = np.full((objects, spec.width), spec.low)
-    some = np.flatnonzero(parts.valid[:cells] > 0)
+    meta = plain(PartsMeta, parts.meta)
+    vectors = np.full((meta.objects, spec.width), spec.low)
+    some = np.flatnonzero(parts.valid[: meta.cells] > 0)
     vectors[parts.owner[some], parts.stream[some]] = parts.hi[some]
     return evaluated(function, vectors)
 
@@ -209,22 +185,19 @@ def _add_up(parts: Parts) -> None:
     parts.valid[:] = np.bincount(parts.cell, minlength=cells)
     sums = merged(amounts(parts.cell, np.zeros(rows, np.int64), parts.value, parts.position, parts.arrival), SUMS)
     parts.hi[:], parts.lo[:] = 0.0, 0.0
-    parts.hi[sums.group], parts.lo[sums.group] = sums.sums[:, 1], sums.sums[:, 2]
-    parts.rows[:] = np.bincount(parts.owner[parts.cell], minlength=parts.code.size)
+    _, parts.hi[sums.group], parts.lo[sums.group] = sums.sums
+    parts.alive[:] = np.bincount(parts.owner[parts.cell], minlength=parts.alive.size)
+    parts.meta["counting"], parts.meta["living"] = rows, np.count_nonzero(parts.alive)
 
 
 def compacted_view(view: View, slots: Ints, to_slot: Ints) -> View:
     """The view with some objects only; ``to_slot`` are their new places."""
-    columns: dict[str, Any] = {name: getattr(view, name)[slots] for name in SLOT_FIELDS}
-    meta = view.meta.copy()
-    inside = to_slot[view.order[: meta[views.SIZE]]]
-    shown = to_slot[view.shown[: meta[views.TOP]]]
-    meta[views.SIZE] = (inside >= 0).sum()
-    room = np.full(slots.size + 2, -1)
-    order, told = room.copy(), room
-    order[: meta[views.SIZE]] = inside[inside >= 0]
-    told[: shown.size] = shown
-    return View(order, told, **columns, bar=view.bar.copy(), meta=meta)
+    meta = plain(ViewMeta, view.meta)
+    inside, shown = to_slot[view.order[: meta.ranked]], to_slot[view.shown[: meta.top]]
+    inside = inside[inside >= 0]
+    view = taken(view, "objects", slots)._replace(order=inside, shown=shown)
+    view.meta["ranked"] = inside.size
+    return view_for(view, slots.size)
 
 
 def ranks(kept: Ints, size: int) -> Ints:
@@ -232,17 +205,3 @@ def ranks(kept: Ints, size: int) -> Ints:
     rank = np.full(size + 1, -1)
     rank[kept] = np.arange(kept.size)
     return rank
-
-
-def grown(state: T, names: tuple[str, ...], size: int) -> T:
-    """The state with room for so many entries in some of its fields."""
-    if getattr(state, names[0]).size >= size:
-        return state
-    size = max(size, getattr(state, names[0]).size * 3 // 2)
-    return state._replace(**{name: _wide(getattr(state, name), size) for name in names})
-
-
-def _wide(array: NDArray[Any], size: int) -> NDArray[Any]:
-    wide = np.zeros((size, *array.shape[1:]), array.dtype)
-    wide[: array.shape[0]] = array
-    return wide

@@ -1,47 +1,44 @@
 """Tally: aggregates of groups at every arrival."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skyband.algorithms.contract import FOREVER, NOTHING, Emission, Floats, Ints, Rankings, Rows
-from skyband.algorithms.groups import books
+from skyband.algorithms.groups import books, places
 from skyband.algorithms.groups import parts as states
 from skyband.algorithms.groups.assembled import changes_of
 from skyband.algorithms.groups.partials import Partials
-from skyband.algorithms.partitioned import ByHand, join_rankings
+from skyband.algorithms.partitioned import PerKey, join_rankings
 from skyband.kernels.common.ranking import k_best
-from skyband.kernels.groups import view as views
-from skyband.kernels.groups.arrivals import arrive
-from skyband.kernels.groups.assemble import CHANGED, FUNCTION, Events, Spec, no_events
-from skyband.kernels.groups.tally import Book
-from skyband.kernels.groups.view import Log, View, follow, longer, no_log
+from skyband.kernels.groups.arrivals import TallyMeta, arrive
+from skyband.kernels.groups.assemble import CHANGED, FUNCTION, Events, EventsMeta, Spec, no_events, with_room
+from skyband.kernels.groups.lists import Lists
+from skyband.kernels.groups.places import Places
+from skyband.kernels.groups.tally import Book, PoolMeta, newest_of
+from skyband.kernels.groups.view import View, ViewMeta, no_log
 from skyband.query import Query, TopKGroups
+from skyband.storage.blocks import Record, block, copied, empty, plain, scalars
 
 STRETCH = 4096  # rows that are taken in together
+NO_SPEC = Spec(FUNCTION, True, 0, 0.0, 0, 0, False)  # nothing is assembled
 
 
-class Places(NamedTuple):
-    """Codes that have come, by place, and the places in the order of their codes."""
-
-    code: Ints
-    order: Ints
-
-
-class State(NamedTuple):
+@block(version=1)
+class TallyState(NamedTuple):
     """All that is known of one partition; groups and cells stand at places of their own."""
 
     book: Book
     view: View
     groups: Places
-    cells: tuple[Places, ...]  # for each sort of values that are told apart
-    now: Ints  # the newest position
+    cells: Places
+    meta: Annotated[Record, scalars(TallyMeta)]
 
 
-class Tally(ByHand[State]):
-    """Aggregates over all rows of a group in a window that moves with every arrival; of no paper, but our own.
+class Tally(PerKey[TallyState]):
+    """Keeps the aggregates of groups up to date at every arrival; of no paper, but our own.
 
     Every row that comes, and every one that expires, changes the aggregates of one group, at a cost that does not
     depend on how many rows it has (:mod:`skyband.kernels.groups.tally`). All these changes are written down first;
@@ -53,6 +50,7 @@ class Tally(ByHand[State]):
 
     name = "tally"
     serves = frozenset({"arrival"})
+    state_type = TallyState
 
     def __init__(self, *queries: Query, **options: float) -> None:
         super().__init__(*queries, **options)
@@ -60,41 +58,41 @@ class Tally(ByHand[State]):
         self.asked = books.asked_of(query, self.name)
         self.program = books.program_of(self.asked)
         self.ties = query.ties == "all"
-        self.coded = query.stream is not None and not isinstance(query.streams, tuple)
         self.streams = 0  # codes of streams given out so far: they are never forgotten
-        self.lists = states.lists_of(
-            states.no_parts(), Spec(FUNCTION, True, 0, 0.0, 0, 0, False), False
-        )  # none are kept
+        width = len(self.asked.calls)
+        view = states.no_view(query.k, self.ties, False, width)
+        self._blank = empty(TallyState, book=books.no_book(self.program), view=view)
+        self._events, self._log = no_events(width), no_log(width)
+        self._lists = empty(Lists)  # none are kept
 
-    def fresh(self) -> State:
-        nothing = Places(NOTHING, NOTHING)
-        view = states.no_view(self.query.k, self.ties, False, len(self.asked.calls))
-        return State(books.no_book(self.program), view, nothing, (nothing,) * self.program.cells, np.array([-FOREVER]))
+    def fresh(self) -> TallyState:
+        return copied(self._blank)
 
     def update(self, rows: Rows, frontier: int) -> tuple[Emission, ...]:
-        if self.coded and rows.score.size:
+        if self._coded and rows.score.size:
             self.streams = max(self.streams, int(rows.tags[:, 1].max()) + 1)
         return super().update(rows, frontier)
 
-    def advance(self, state: State, rows: Rows, frontier: int) -> tuple[State, tuple[Emission, ...]]:
+    def advance(self, state: TallyState, rows: Rows, frontier: int) -> tuple[TallyState, tuple[Emission, ...]]:
         rows = rows.spelled_out()
-        log = no_log(256, len(self.asked.calls))
+        state.meta["touched"], self._log.meta["held"] = FOREVER, 0
         for begin in range(0, rows.score.size, STRETCH):
-            some = rows.take(np.arange(begin, min(begin + STRETCH, rows.score.size)))
-            state, parts = self._placed(state, books.partials_of(some, some.position, self.asked, self.program))
-            held = books.held(state.book)
-            events = no_events(held + 3 * parts.group.size, len(self.asked.calls))
-            arrive(state.book, parts, self.window.extent, state.now, self.program, events)
+            some = rows if rows.score.size <= STRETCH else rows.take(slice(begin, begin + STRETCH))
+            state, parts = self._placed(state, books.partials_of(some, some.position.copy(), self.asked, self.program))
+            events = with_room(self._events, books.held(state.book) + 3 * parts.group.size)
+            self._events = events
+            arrive(state.book, parts, self.window.extent, state.meta, self.program, events)
             self._score(events)
-            log = self._followed(state.view, events, log)
+            self._log = states.followed(state.view, self._lists, NO_SPEC, events, self._log)
             state = self._settled(state)
-        told = Log._make(column[: log.used[0]] for column in log)
-        return state, (changes_of(told._replace(values=self.asked.shown(told.values))),)
+        told = states.told(self._log)
+        return state, (changes_of(told._replace(values=self.asked.shown(told.values.T).T)),)
 
     def result(self, query: Query, k: int, last: int | None = None) -> Rankings:
         blocks = []
         for partition in sorted(self.states):
-            book, now = self.states[partition].book, int(self.states[partition].now[0])
+            book = self.states[partition].book
+            now = plain(TallyMeta, self.states[partition].meta).now
             inside, _ = books.inside(book)
             recent = inside.pane > now - (self.window.extent if last is None else last)
             told = books.told(books.some(inside, recent), self.program)
@@ -107,108 +105,66 @@ class Tally(ByHand[State]):
                 blocks.append(Rankings(*one, told.arrival[best], goodness[best], values=shown))
         return join_rankings(blocks)
 
-    def snapshot(self, state: State, waiting: Rows, query: Query, k: int, last: int | None) -> tuple[int, Ints, Floats]:
+    def snapshot(
+        self, state: TallyState, waiting: Rows, query: Query, k: int, last: int | None
+    ) -> tuple[int, Ints, Floats]:
         raise AssertionError("result() ranks the groups, with what is told beside the score")
 
-    def arrivals(self, state: State) -> Ints:
+    def arrivals(self, state: TallyState) -> Ints:
         return state.book.totals.arrival[books.alive(state.book)]
 
-    def held(self, since: int = 0) -> Ints:
-        found = [self.arrivals(state) for state in self.states.values()]
-        return np.sort(np.concatenate([NOTHING, *(part[part >= since] for part in found)]))
+    def arrived(self, state: TallyState, since: int) -> Ints:
+        arrival = newest_of(state.book, plain(TallyMeta, state.meta).touched)
+        return arrival[arrival >= since]
 
-    @property
-    def candidates(self) -> int:
-        return sum(books.held(state.book) for state in self.states.values())
-
-    @property
-    def nbytes(self) -> int:
-        size = 0
-        for state in self.states.values():
-            arrays = (*state.view, *state.groups, *(array for places in state.cells for array in places))
-            size += books.nbytes(state.book) + sum(array.nbytes for array in arrays)
-        return size
+    def count(self, state: TallyState) -> int:
+        return books.held(state.book)
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Of the rows in the window what cannot be worked out again."""
         yield "streams", np.array([self.streams])
-        for partition in sorted(self.states):
-            book, view, groups, cells, now = self.states[partition]
-            inside, _ = books.inside(book)
-            yield f"{partition}.now", now
-            for name in books.SAVED:
-                yield f"{partition}.{name}", getattr(inside, name).ravel()
-            for i, places in enumerate((groups, *cells)):
-                yield f"{partition}.code.{i}", places.code
-            yield from (
-                (f"{partition}.{name}", getattr(book.totals, name)[: groups.code.size])
-                for name in ("position", "arrival")
-            )
-            used = {"order": int(view.meta[views.SIZE]), "shown": int(view.meta[views.TOP])}
-            used |= dict.fromkeys(states.SLOT_FIELDS, groups.code.size)
-            for name, array in view._asdict().items():
-                yield f"{partition}.view.{name}", array[: used.get(name, array.size)].ravel()
+        yield from super().arrays()
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self.streams, self.states = int(arrays["streams"][0]), {}
-        partitions = sorted({int(head) for head, dot, _ in (name.partition(".") for name in arrays) if dot})
-        for partition in partitions:
-            mine = {
-                name.removeprefix(f"{partition}."): array
-                for name, array in arrays.items()
-                if name.startswith(f"{partition}.")
-            }
-            codes = [mine[f"code.{i}"] for i in range(1 + self.program.cells)]
-            groups, *cells = (Places(code.copy(), np.argsort(code)) for code in codes)
-            position, arrival = mine["position"], mine["arrival"]
-            known = {name: mine[name] for name in books.SAVED}
-            parts = books.shaped(
-                self.program, **known, position=position[known["group"]], arrival=arrival[known["group"]]
-            )
-            width, size = len(self.asked.calls), groups.code.size
-            fields = {name: mine[f"view.{name}"].copy() for name in View._fields}
-            fields |= {name: fields[name].reshape(size, width) for name in ("values", "told")}
-            view = states.view_for(View(**fields), size, 0, size)
-            book = self._book(parts, groups, tuple(cells), position, arrival)
-            self.states[partition] = State(book, view, groups, tuple(cells), mine["now"].copy())
+        self.streams = int(arrays["streams"][0])
+        super().restore(arrays)
 
     def tags(self) -> tuple[Ints, ...]:
-        found: list[list[Ints]] = [[NOTHING] for _ in range(1 + self.program.cells)]
-        for book, _, groups, cells, _ in self.states.values():
-            found[0].append(groups.code[books.alive(book)])
-            for d, places in enumerate(cells):
-                found[d + 1].append(places.code[np.flatnonzero(book.live[: places.code.size, d])])
-        used = [np.unique(np.concatenate(some)) for some in found]
-        return (used[0], *([np.arange(self.streams)] if self.coded else []), *used[1:])
+        groups, cells = [NOTHING], [NOTHING]
+        for state in self.states.values():
+            groups.append(state.groups.code[books.alive(state.book)])
+            cells.append(state.cells.code[np.flatnonzero(state.book.live)])
+        used = np.unique(np.concatenate(groups))
+        streams = [np.arange(self.streams)] if self._coded else []
+        return used, *streams, *books.cells_in_use(np.concatenate(cells), self.program)
 
     def retag(self, codes: tuple[Ints, ...]) -> None:
+        of_cells = books.cell_codes(codes[len(codes) - self.program.cells :])
         for partition, state in self.states.items():
-            book, view, groups, cells, now = self._compacted(state)
-            new = codes[len(codes) - self.program.cells :]
-            groups = groups._replace(code=codes[0][groups.code])
-            cells = tuple(each._replace(code=code[each.code]) for each, code in zip(cells, new, strict=True))
-            self.states[partition] = State(book, view, groups, cells, now)
+            state = self._compacted(state)
+            groups, cells = places.retagged(state.groups, codes[0]), places.retagged(state.cells, of_cells)
+            self.states[partition] = state._replace(groups=groups, cells=cells)
 
-    def verify(self, state: State) -> None:
-        book, view, groups, cells, now = state
+    def verify(self, state: TallyState) -> None:
+        book, view, groups, cells, meta = state
+        ranking, now = plain(ViewMeta, view.meta), plain(TallyMeta, meta).now
         books.check(book, self.program)
-        size = groups.code.size
-        for places in (groups, *cells):
-            assert (np.diff(places.code[places.order]) > 0).all(), "codes are out of order"
+        places.check(groups)
+        places.check(cells)
+        size = places.held(groups)
         inside, _ = books.inside(book)
-        assert (inside.pane > now[0] - self.window.extent).all() and (inside.pane <= now[0]).all()
+        assert (inside.pane > now - self.window.extent).all() and (inside.pane <= now).all()
         told = books.told(inside, self.program)
         goodness = np.full(size, np.nan)
         goodness[told.group] = self._goodness(told.values)
         ranked = np.flatnonzero(~np.isnan(goodness))
         assert (np.flatnonzero(view.alive[:size] > 0) == ranked).all(), "a group is ranked that should not be"
         assert (view.score[ranked] == goodness[ranked]).all(), "a score is out of date"
-        order = view.order[: view.meta[views.SIZE]]
+        order = view.order[: ranking.ranked]
         assert (view.alive[order] > 0).all() and np.unique(order).size == order.size
         best = k_best(view.score[order], view.position[order], view.arrival[order], order.size, False)
         assert (best == np.arange(order.size)).all(), "the view is out of order"
         outside = np.setdiff1d(ranked, order)
-        assert not outside.size or not view.meta[views.WHOLE], "a group is missing from a view that holds all"
+        assert not outside.size or not ranking.whole, "a group is missing from a view that holds all"
         if order.size and outside.size:
             assert goodness[outside].max() <= view.score[order[-1]], "a group outside is better than one inside"
 
@@ -216,72 +172,43 @@ class Tally(ByHand[State]):
         score = self.asked.scores(values)
         return np.ascontiguousarray(score) if self.query.descending else 0.0 - score
 
+    @property
+    def _coded(self) -> bool:
+        return cast(TopKGroups, self.query).coded
+
     def _score(self, events: Events) -> None:
         """Scores the events; groups that are not to be ranked are not alive."""
-        used, width = int(events.used[0]), len(self.asked.calls)
-        changed = np.flatnonzero(events.kind[:used] == CHANGED)
-        goodness = self._goodness(events.vector.reshape(-1, width)[changed])
-        events.alive[changed] *= ~np.isnan(goodness)
-        events.score[changed] = np.where(np.isnan(goodness), -np.inf, goodness)
+        changed = np.flatnonzero(events.kind[: plain(EventsMeta, events.meta).held] == CHANGED)
+        goodness = self._goodness(events.vector[:, changed].T)
+        ranked = ~np.isnan(goodness)
+        events.alive[changed] *= ranked
+        events.score[changed] = np.where(ranked, goodness, -np.inf)
 
-    def _followed(self, view: View, events: Events, log: Log) -> Log:
-        """The log with what the events bring about."""
-        event = follow(view, self.lists, events, 0, log)
-        while event < events.used[0]:
-            log = longer(log, 4 * int(view.meta[views.SIZE] + view.meta[views.TOP]))
-            event = follow(view, self.lists, events, event, log)
-        return log
-
-    def _placed(self, state: State, parts: Partials) -> tuple[State, Partials]:
+    def _placed(self, state: TallyState, parts: Partials) -> tuple[TallyState, Partials]:
         """The state with room for the rows, and the rows with the places of their groups and cells."""
-        book, view, groups, cells, now = state
-        first = groups.code.size
-        place, groups = _introduced(groups, parts.group)
-        cell, places = parts.cells.copy(), list(cells)
-        for d in range(self.program.cells):
-            some = np.flatnonzero(cell[:, d] >= 0)
-            cell[some, d], places[d] = _introduced(places[d], cell[some, d])
-        most = max((each.code.size for each in places), default=0)
-        book = books.with_room(book, self.program, place.size, groups.code.size, most)
-        view = states.view_for(view, first, groups.code.size - first, book.totals.position.size)
-        return State(book, view, groups, tuple(places), now), parts._replace(group=place, cells=cell)
+        book, view, groups, cells, meta = state
+        groups, place = places.placed(groups, parts.group)
+        if self.program.cells:
+            cells, cell = places.placed(cells, parts.cells.ravel())
+            parts = parts._replace(cells=cell.reshape(parts.cells.shape))
+        book = books.with_room(book, place.size, places.held(groups), places.held(cells))
+        view = states.view_for(view, places.held(groups))
+        return TallyState(book, view, groups, cells, meta), parts._replace(group=place)
 
-    def _settled(self, state: State) -> State:
+    def _settled(self, state: TallyState) -> TallyState:
         """The state with the places of what is gone given up, once they are the most."""
-        used = sum(each.code.size for each in (state.groups, *state.cells))
+        used = places.held(state.groups) + places.held(state.cells)
         if used < 64 + 64 * self.program.cells:
             return state
-        live = books.alive(state.book).size + int(np.count_nonzero(state.book.live))
-        return self._compacted(state) if used > 2 * live + 64 else state
+        counted = plain(PoolMeta, state.book.pool.meta)
+        return self._compacted(state) if used > 2 * (counted.groups + counted.cells) + 64 else state
 
-    def _compacted(self, state: State) -> State:
-        book, view, groups, cells, now = state
-        inside, _ = books.inside(book)
-        kept = books.alive(book)
-        stay = [np.flatnonzero(book.live[: each.code.size, d]) for d, each in enumerate(cells)]
-        to_group = states.ranks(kept, groups.code.size)
-        to_cell = tuple(states.ranks(some, each.code.size) for some, each in zip(stay, cells, strict=True))
-        parts = books.recoded(inside, to_group, to_cell)
-        groups = _some(groups, kept, to_group)
-        cells = tuple(_some(*each) for each in zip(cells, stay, to_cell, strict=True))
-        book = self._book(parts, groups, cells, book.totals.position[kept], book.totals.arrival[kept])
-        return State(book, states.compacted_view(view, kept, to_group), groups, cells, now)
-
-    def _book(self, parts: Partials, groups: Places, cells: tuple[Places, ...], position: Ints, arrival: Ints) -> Book:
-        """The book of these rows, in the order of leaving, with what is known of the groups that are gone."""
-        most = max((each.code.size for each in cells), default=0)
-        book = books.book_of(parts, np.zeros(parts.group.size, np.int64), self.program, groups.code.size, most)
-        book.totals.position[: position.size], book.totals.arrival[: arrival.size] = position, arrival
-        return book
-
-
-def _introduced(places: Places, codes: Ints) -> tuple[Ints, Places]:
-    """The place of each code; codes that are new get the next ones."""
-    place, fresh, order = states.places(places.code, places.order, codes, places.code.size)
-    return place, Places(np.append(places.code, fresh), order)
-
-
-def _some(places: Places, kept: Ints, rank: Ints) -> Places:
-    """Some of the places, numbered anew."""
-    order = rank[places.order]
-    return Places(places.code[kept], order[order >= 0])
+    def _compacted(self, state: TallyState) -> TallyState:
+        book, view, groups, cells, meta = state
+        inside, partition = books.inside(book)
+        alive, live = books.alive(book), np.flatnonzero(book.live)
+        to_group = states.ranks(alive, places.held(groups))
+        parts = books.recoded(inside, to_group, states.ranks(live, places.held(cells)))
+        book = books.book_of(parts, partition, self.program, alive.size, live.size)
+        view = states.compacted_view(view, alive, to_group)
+        return TallyState(book, view, places.kept(groups, alive), places.kept(cells, live), meta)

@@ -1,49 +1,55 @@
 """Groups at every arrival: what happens to each of them, as events for :mod:`skyband.kernels.groups.view`."""
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
-from skyband.kernels.common.jit import inner, outer
+import numpy as np
+
+from skyband.kernels.common.jit import in_place, outer
 from skyband.kernels.groups.assemble import ARRIVED, CHANGED, Events
 from skyband.kernels.groups.tally import Book, Partials, Program, enter, leave, settle, tell
+from skyband.query.positions import FOREVER
+from skyband.storage.blocks import Record
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+
+class TallyMeta(NamedTuple):
+    """How far the window of a partition has come."""
+
+    now: int = -FOREVER  # the newest position
+    touched: int = FOREVER  # no row of the last batch is before this position
 
 
-@inner
-def _changed(book: Book, g: int, values: Floats, events: Events, program: Program) -> None:
-    i, totals = events.used[0], book.totals
-    events.kind[i], events.slot[i], events.position[i], events.arrival[i] = (
-        CHANGED,
-        g,
-        totals.position[g],
-        totals.arrival[g],
-    )
+@in_place
+def _changed(book: Book, g: int, events: Events, program: Program) -> None:
+    i, totals = events.meta[0].held, book.totals
+    events.kind[i], events.slot[i] = CHANGED, g
+    events.position[i], events.arrival[i] = totals.position[g], totals.arrival[g]
     events.alive[i] = totals.newest[g] >= 0
     if events.alive[i]:
         settle(book, g, program)
-        tell(book, g, values, i, program, 0, program.tell.size)
+        tell(book, g, events.vector, i, program, 0, program.tell.size)
     else:
-        values[i] = np.nan
-    events.used[0] = i + 1
+        for c in range(program.tell.size):
+            events.vector[c, i] = np.nan
+    events.meta[0].held = i + 1
 
 
 @outer
-def arrive(book: Book, rows: Partials, extent: int, now: Ints, program: Program, events: Events) -> None:
+def arrive(book: Book, rows: Partials, extent: int, meta: Record, program: Program, events: Events) -> None:
     """Takes rows in, in the order of their arrival; what is told of a group is the ``vector`` of its event.
 
-    ``now`` is the newest position. The events have room for all that is in the window and three for each row.
+    The events have room for all that is in the window and three for each row.
     """
-    values = events.vector.reshape((events.kind.size, program.tell.size))
+    state, told = meta[0], events.meta[0]
     for i in range(rows.group.size):
-        now[0] = max(now[0], rows.pane[i])
-        while book.head[0] >= 0 and book.pool.pane[book.head[0]] <= now[0] - extent:
-            _changed(book, leave(book, 0, program), values, events, program)
-        if rows.pane[i] > now[0] - extent:
+        position = rows.pane[i]
+        state.now, state.touched = max(state.now, position), min(state.touched, position)
+        start = state.now - extent + 1
+        while book.head[0] >= 0 and book.pool.pane[book.head[0]] < start:
+            _changed(book, leave(book, 0, program), events, program)
+        if position >= start:
             enter(book, rows, i, 0, program)
-            _changed(book, rows.group[i], values, events, program)
-        e = events.used[0]
+            _changed(book, rows.group[i], events, program)
+        e = told.held
         events.kind[e], events.slot[e], events.alive[e] = ARRIVED, -1, 0
-        events.position[e], events.arrival[e] = rows.pane[i], rows.arrival[i]
-        events.used[0] = e + 1
+        events.position[e], events.arrival[e] = position, rows.arrival[i]
+        told.held = e + 1

@@ -5,49 +5,54 @@ follows the events to see who is in the top k. Scores depend on rows alone, neve
 score all the events of a batch at once.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skyband.kernels.common.jit import inner, outer
+from skyband.kernels.common.jit import in_place, inner, outer
 from skyband.kernels.common.output import grow
 from skyband.kernels.groups.exact import add
+from skyband.query.positions import FOREVER
+from skyband.storage.blocks import ARRIVAL, Floats, Ints, Record, block, column, empty, grown, scalars
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-HEAD, ROWS, CELLS, OBJECTS, NOW, NEXT = range(6)  # places in Parts.meta
 SUM, MEAN, MAX, MIN, PRODUCT, FUNCTION = range(6)  # aggregates
 CHANGED, ARRIVED, CLOSED = range(3)  # kinds of event
 
 
+class PartsMeta(NamedTuple):
+    head: int = 0  # the rows are at [head, rows)
+    rows: int = 0
+    cells: int = 0
+    objects: int = 0
+    counting: int = 0  # rows that count now
+    living: int = 0  # objects that are in the window
+    touched: int = 0  # no row of the last batch is before this place
+    now: int = -FOREVER  # the newest position
+    next_end: int = -FOREVER  # where the hopping window ends that closes next
+
+
+@block(version=1)
 class Parts(NamedTuple):
-    """Rows in the order of event time, the cells (object, stream) they belong to, and the objects.
+    """Rows in the order of event time, the cells (object, stream) they belong to, and the objects."""
 
-    Of the arrays only the first entries are in use: see ``meta``. ``NOW`` is the newest position, ``NEXT`` the end of
-    the hopping window that closes next.
-    """
-
-    position: Ints
-    arrival: Ints
-    value: Floats
-    cell: Ints
-    owner: Ints  # of a cell: its object
-    stream: Ints
-    following: Ints  # the next cell of the same object; -1: none
-    valid: Ints  # rows that count now
-    seen: Ints  # rows since the object came into the window
-    hi: Floats  # what the stream says of the object: hi + lo
-    lo: Floats
-    lossy: Ints  # whether an addition was not exact
-    last: Ints  # occurrences "once": the number of the row that counts
-    code: Ints  # of an object
-    first: Ints  # its first cell
-    rows: Ints  # its rows that count now; 0: it is not in the window
-    newest: Ints  # time and number of its newest row
-    newest_number: Ints
-    meta: Ints
+    position: Annotated[Ints, column("row", used="rows")]
+    arrival: Annotated[Ints, column("row", used="rows", holds=ARRIVAL)]
+    value: Annotated[Floats, column("row", used="rows")]
+    cell: Annotated[Ints, column("row", used="rows")]
+    owner: Annotated[Ints, column("cells", used="cells")]  # of a cell: its object
+    stream: Annotated[Ints, column("cells", used="cells")]
+    following: Annotated[Ints, column("cells", used="cells")]  # the next cell of the same object; -1: none
+    valid: Annotated[Ints, column("cells", used="cells")]  # rows that count now
+    seen: Annotated[Ints, column("cells", used="cells")]  # rows since the object came into the window
+    hi: Annotated[Floats, column("cells", used="cells")]  # what the stream says of the object: hi + lo
+    lo: Annotated[Floats, column("cells", used="cells")]
+    lossy: Annotated[Ints, column("cells", used="cells")]  # whether an addition was not exact
+    last: Annotated[Ints, column("cells", used="cells", holds=ARRIVAL)]  # occurrences "once": the row that counts
+    first: Annotated[Ints, column("objects", used="objects", fill=-1)]  # its first cell
+    alive: Annotated[Ints, column("objects", used="objects")]  # its rows that count; 0: it is not in the window
+    newest: Annotated[Ints, column("objects", used="objects")]  # the position of its newest row
+    newest_arrival: Annotated[Ints, column("objects", used="objects", holds=ARRIVAL)]
+    meta: Annotated[Record, scalars(PartsMeta)]
 
 
 class Arriving(NamedTuple):
@@ -72,31 +77,41 @@ class Spec(NamedTuple):
     timed: bool
 
 
+class EventsMeta(NamedTuple):
+    held: int = 0
+
+
+@block(version=1)
 class Events(NamedTuple):
     """``CHANGED``: an object's score, and the cell that did it; ``ARRIVED`` and ``CLOSED``: the answer is due.
 
     For the latter ``position`` is where the answer belongs, and ``arrival`` the arrival that brought it about.
     """
 
-    kind: Ints
-    slot: Ints
-    cell: Ints
-    stream: Ints  # of the cell
-    value: Floats  # what it says now; NaN: nothing
-    score: Floats
-    position: Ints
-    arrival: Ints
-    alive: Ints  # rows of the object that count
-    vector: Floats  # FUNCTION: what each stream says, ``width`` values an event
-    used: Ints
+    kind: Annotated[Ints, column("events", used="held")]
+    slot: Annotated[Ints, column("events", used="held")]
+    cell: Annotated[Ints, column("events", used="held")]
+    stream: Annotated[Ints, column("events", used="held")]  # of the cell
+    value: Annotated[Floats, column("events", used="held")]  # what it says now; NaN: nothing
+    score: Annotated[Floats, column("events", used="held")]
+    position: Annotated[Ints, column("events", used="held")]
+    arrival: Annotated[Ints, column("events", used="held")]
+    alive: Annotated[Ints, column("events", used="held")]  # rows of the object that count
+    # What a score is worked out from later: of a Python function, what each stream says; else what is told of a group.
+    vector: Annotated[Floats, column("events", used="held", wide=True)]
+    meta: Annotated[Record, scalars(EventsMeta)]
 
 
-def no_events(room: int, width: int) -> Events:
-    """Room for events. It is not made larger on the way (that would take long to compile): see :func:`assemble`."""
-    kind, slot, cell, stream, position, arrival, alive = np.empty((7, room), np.int64)
-    value, score = np.empty((2, room))
-    return Events(kind, slot, cell, stream, value, score, position, arrival, alive, np.empty(room * width),
-                  np.zeros(1, np.int64))  # fmt: skip
+def no_events(width: int) -> Events:
+    """No events yet, and no room for them; see :func:`with_room`."""
+    return empty(Events, wide={"vector": width})
+
+
+def with_room(events: Events, room: int) -> Events:
+    """Room for so many events. It is not made on the way (that would take long to compile): see :func:`assemble`."""
+    events = grown(events, "events", room)
+    events.meta["held"] = 0
+    return events
 
 
 @inner
@@ -139,42 +154,43 @@ def score_of(parts: Parts, slot: int, spec: Spec) -> float:
 
 @inner
 def _changed(parts: Parts, events: Events, cell: int, spec: Spec) -> None:
-    slot, i = parts.owner[cell], events.used[0]
+    slot, i = parts.owner[cell], events.meta[0].held
     events.kind[i], events.slot[i], events.cell[i] = CHANGED, slot, cell
     events.stream[i], events.value[i] = parts.stream[cell], parts.hi[cell] if parts.valid[cell] > 0 else np.nan
-    events.alive[i] = parts.rows[slot]
-    events.position[i], events.arrival[i] = parts.newest[slot], parts.newest_number[slot]
-    events.score[i] = score_of(parts, slot, spec) if parts.rows[slot] > 0 else -np.inf
+    events.alive[i] = parts.alive[slot]
+    events.position[i], events.arrival[i] = parts.newest[slot], parts.newest_arrival[slot]
+    events.score[i] = score_of(parts, slot, spec) if parts.alive[slot] > 0 else -np.inf
     if spec.how == FUNCTION:
-        vector = events.vector[i * spec.width : (i + 1) * spec.width]
-        vector[:] = spec.low
+        for stream in range(spec.width):
+            events.vector[stream, i] = spec.low
         c = parts.first[slot]
         while c >= 0:
             if parts.valid[c] > 0:
-                vector[parts.stream[c]] = parts.hi[c]
+                events.vector[parts.stream[c], i] = parts.hi[c]
             c = parts.following[c]
-    events.used[0] += 1
+    events.meta[0].held = i + 1
 
 
-@inner
+@in_place
 def _due(events: Events, kind: int, at: int, trigger: int) -> None:
-    i = events.used[0]
+    i = events.meta[0].held
     events.kind[i], events.slot[i], events.cell[i], events.alive[i] = kind, -1, -1, 0
     events.position[i], events.arrival[i], events.score[i] = at, trigger, 0.0
-    events.used[0] += 1
+    events.meta[0].held = i + 1
 
 
-@inner
+@in_place
 def _has_room(parts: Parts, events: Events) -> bool:
     """Whether all rows may expire, and an answer be due, or two."""
-    return bool(events.used[0] + parts.meta[ROWS] - parts.meta[HEAD] + 4 <= events.kind.size)
+    meta = parts.meta[0]
+    return bool(events.meta[0].held + meta.rows - meta.head + 4 <= events.kind.size)
 
 
-@inner
+@in_place
 def _sum_anew(parts: Parts, cell: int) -> None:
     """Adds up a cell from its rows: an addition was not exact."""
     parts.hi[cell], parts.lo[cell], parts.lossy[cell] = 0.0, 0.0, 0
-    for i in range(parts.meta[HEAD], parts.meta[ROWS]):
+    for i in range(parts.meta[0].head, parts.meta[0].rows):
         if parts.cell[i] == cell:
             parts.hi[cell], parts.lo[cell], exact = add(parts.hi[cell], parts.lo[cell], parts.value[i], 0.0)
             if not exact:  # too far apart for two doubles: to be added up again when one of them has gone
@@ -184,15 +200,18 @@ def _sum_anew(parts: Parts, cell: int) -> None:
 @inner
 def _expire(parts: Parts, events: Events, start: int, spec: Spec) -> None:
     """Takes away the rows before ``start``."""
-    meta = parts.meta
-    while meta[HEAD] < meta[ROWS] and parts.position[meta[HEAD]] < start:
-        i = meta[HEAD]
-        meta[HEAD] += 1
+    meta = parts.meta[0]
+    while meta.head < meta.rows and parts.position[meta.head] < start:
+        i = meta.head
+        meta.head += 1
         c = parts.cell[i]
         if not spec.many and parts.last[c] != parts.arrival[i]:
             continue  # superseded by a newer value of the same stream
+        slot = parts.owner[c]
         parts.valid[c] -= 1
-        parts.rows[parts.owner[c]] -= 1
+        parts.alive[slot] -= 1
+        meta.counting -= 1
+        meta.living -= parts.alive[slot] == 0
         if spec.many and parts.valid[c] > 0:
             parts.hi[c], parts.lo[c], exact = add(parts.hi[c], parts.lo[c], -parts.value[i], 0.0)
             if not exact or parts.lossy[c]:
@@ -200,10 +219,10 @@ def _expire(parts: Parts, events: Events, start: int, spec: Spec) -> None:
         _changed(parts, events, c, spec)
 
 
-@inner
+@in_place
 def _cell(parts: Parts, slot: int, stream: int) -> int:
     """The cell of an object and stream, made if need be."""
-    if parts.rows[slot] == 0:  # a new life: what was said before does not count
+    if parts.alive[slot] == 0:  # a new life: what was said before does not count
         c = parts.first[slot]
         while c >= 0:
             parts.seen[c] = 0
@@ -213,8 +232,8 @@ def _cell(parts: Parts, slot: int, stream: int) -> int:
         if parts.stream[c] == stream:
             return int(c)
         c = parts.following[c]
-    c = parts.meta[CELLS]
-    parts.meta[CELLS] += 1
+    c = parts.meta[0].cells
+    parts.meta[0].cells = c + 1
     parts.owner[c], parts.stream[c], parts.following[c] = slot, stream, parts.first[slot]
     parts.valid[c], parts.seen[c], parts.hi[c], parts.lo[c], parts.lossy[c], parts.last[c] = 0, 0, 0.0, 0.0, 0, -1
     parts.first[slot] = c
@@ -224,32 +243,36 @@ def _cell(parts: Parts, slot: int, stream: int) -> int:
 @inner
 def _arrive(parts: Parts, events: Events, rows: Arriving, i: int, spec: Spec) -> None:
     """One row takes its place."""
-    meta, slot, position, arrival = parts.meta, rows.slot[i], rows.position[i], rows.arrival[i]
+    meta, slot, position, arrival = parts.meta[0], rows.slot[i], rows.position[i], rows.arrival[i]
     c = _cell(parts, slot, rows.stream[i])
     parts.seen[c] += 1
-    j = meta[ROWS]
-    while j > meta[HEAD] and parts.position[j - 1] > position:
+    j = meta.rows
+    while j > meta.head and parts.position[j - 1] > position:
         j -= 1
     if not spec.many and parts.valid[c] > 0:
-        for other in range(j, meta[ROWS]):
+        for other in range(j, meta.rows):
             if parts.arrival[other] == parts.last[c]:
                 return  # out of order: a newer value of the stream is there already
-    for other in range(meta[ROWS], j, -1):
+    for other in range(meta.rows, j, -1):
         parts.position[other], parts.arrival[other] = parts.position[other - 1], parts.arrival[other - 1]
         parts.value[other], parts.cell[other] = parts.value[other - 1], parts.cell[other - 1]
     parts.position[j], parts.arrival[j], parts.value[j], parts.cell[j] = position, arrival, rows.value[i], c
-    meta[ROWS] += 1
-    if parts.rows[slot] == 0 or position >= parts.newest[slot]:
-        parts.newest[slot], parts.newest_number[slot] = position, arrival
+    meta.rows += 1
+    meta.touched = min(meta.touched, j)
+    meta.living += parts.alive[slot] == 0
+    if parts.alive[slot] == 0 or position >= parts.newest[slot]:
+        parts.newest[slot], parts.newest_arrival[slot] = position, arrival
     if spec.many and parts.valid[c] > 0:
         parts.hi[c], parts.lo[c], exact = add(parts.hi[c], parts.lo[c], rows.value[i], 0.0)
         parts.valid[c] += 1
-        parts.rows[slot] += 1
+        parts.alive[slot] += 1
+        meta.counting += 1
         if not exact:
             parts.lossy[c] = 1
     else:
         parts.hi[c], parts.lo[c], parts.lossy[c], parts.last[c] = rows.value[i], 0.0, 0, arrival
-        parts.rows[slot] += 1 - parts.valid[c]
+        parts.alive[slot] += 1 - parts.valid[c]
+        meta.counting += 1 - parts.valid[c]
         parts.valid[c] = 1
     _changed(parts, events, c, spec)
 
@@ -257,16 +280,16 @@ def _arrive(parts: Parts, events: Events, rows: Arriving, i: int, spec: Spec) ->
 @inner
 def _close(parts: Parts, events: Events, frontier: int, trigger: int, spec: Spec) -> bool:
     """Closes the windows that end by ``frontier`` and hold something; whether there was room for them all."""
-    meta = parts.meta
-    while meta[NEXT] <= frontier:
+    meta = parts.meta[0]
+    while meta.next_end <= frontier:
         if not _has_room(parts, events):
             return False
-        _expire(parts, events, meta[NEXT] - spec.extent, spec)
-        if meta[HEAD] == meta[ROWS]:  # nothing is left: on to the first window after the frontier
-            meta[NEXT] = frontier // spec.slide * spec.slide + spec.slide
+        _expire(parts, events, meta.next_end - spec.extent, spec)
+        if meta.head == meta.rows:  # nothing is left: on to the first window after the frontier
+            meta.next_end = frontier // spec.slide * spec.slide + spec.slide
             return True
-        _due(events, CLOSED, meta[NEXT], trigger)
-        meta[NEXT] += spec.slide
+        _due(events, CLOSED, meta.next_end, trigger)
+        meta.next_end += spec.slide
     return True
 
 
@@ -277,38 +300,38 @@ def assemble(parts: Parts, rows: Arriving, begin: int, frontier: int, spec: Spec
     Stops where there is no room for more events and returns the row to go on with; when all is done, one more than
     there are rows.
     """
-    meta = parts.meta
+    meta = parts.meta[0]
     for i in range(begin, rows.value.size):
         position = rows.position[i]
         if spec.slide == 0:
             if not _has_room(parts, events):
                 return i
-            meta[NOW] = max(meta[NOW], position)
-            _expire(parts, events, meta[NOW] - spec.extent + 1, spec)
-            if position > meta[NOW] - spec.extent:
+            meta.now = max(meta.now, position)
+            _expire(parts, events, meta.now - spec.extent + 1, spec)
+            if position > meta.now - spec.extent:
                 _arrive(parts, events, rows, i, spec)
             _due(events, ARRIVED, position, rows.arrival[i])
             continue
         if not _close(parts, events, position, rows.arrival[i], spec) or not _has_room(parts, events):
             return i
-        _expire(parts, events, meta[NEXT] - spec.extent, spec)
-        meta[NOW] = max(meta[NOW], position)
+        _expire(parts, events, meta.next_end - spec.extent, spec)
+        meta.now = max(meta.now, position)
         _arrive(parts, events, rows, i, spec)
-        if not spec.timed and meta[NEXT] == position + 1:  # the row completes a window
-            _due(events, CLOSED, meta[NEXT], rows.arrival[i])
-            meta[NEXT] += spec.slide
+        if not spec.timed and meta.next_end == position + 1:  # the row completes a window
+            _due(events, CLOSED, meta.next_end, rows.arrival[i])
+            meta.next_end += spec.slide
     if spec.timed and spec.slide > 0:
         if not _close(parts, events, frontier, 0, spec) or not _has_room(parts, events):
             return rows.value.size
-        _expire(parts, events, meta[NEXT] - spec.extent, spec)  # what no later window needs
+        _expire(parts, events, meta.next_end - spec.extent, spec)  # what no later window needs
     return rows.value.size + 1
 
 
 @outer
 def all_scores(parts: Parts, spec: Spec) -> Floats:
     """The score of every object; -inf for those that are not in the window."""
-    score = np.full(parts.meta[OBJECTS], -np.inf)
+    score = np.full(parts.meta[0].objects, -np.inf)
     for slot in range(score.size):
-        if parts.rows[slot] > 0:
+        if parts.alive[slot] > 0:
             score[slot] = score_of(parts, slot, spec)
     return score

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyband.kernels.common.jit import inner, outer
-from skyband.kernels.groups.assemble import HEAD, ROWS, Parts, Spec
+from skyband.kernels.groups.assemble import Parts, Spec
+from skyband.storage.blocks import Floats, Ints
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 MARGIN = 1e-12  # how far two scores may be off by rounding: nobody is dropped for less
@@ -18,9 +17,10 @@ MARGIN = 1e-12  # how far two scores may be off by rounding: nobody is dropped f
 @outer
 def counting_rows(parts: Parts, many: bool) -> Ints:
     """The rows that count, oldest first: each begins an instance of its object."""
-    rows = np.empty(parts.meta[ROWS] - parts.meta[HEAD], np.int64)
+    meta = parts.meta[0]
+    rows = np.empty(meta.rows - meta.head, np.int64)
     count = 0
-    for i in range(parts.meta[HEAD], parts.meta[ROWS]):
+    for i in range(meta.head, meta.rows):
         if many or parts.last[parts.cell[i]] == parts.arrival[i]:
             rows[count] = i
             count += 1

@@ -5,41 +5,44 @@ in when it is full. An entry is out of date when its stamp is not the newest one
 over, and dropped when the buffer is merged in.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skyband.kernels.common.jit import inner, outer
+from skyband.kernels.common.jit import in_place, outer
 from skyband.kernels.groups.assemble import MAX, MEAN, MIN, PRODUCT, Events, Spec
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from skyband.storage.blocks import Floats, Ints, Record, block, column, scalars
 
 MARGIN = 1e-12  # how far a threshold may be off by rounding
 
 
+@block(version=1)
 class Sorted(NamedTuple):
     """Entries in the order of stream, and then of value, largest first."""
 
-    stream: Ints
-    value: Floats
-    cell: Ints
-    stamp: Ints
+    stream: Annotated[Ints, column("entries")]
+    value: Annotated[Floats, column("entries")]
+    cell: Annotated[Ints, column("entries")]
+    stamp: Annotated[Ints, column("entries")]
 
 
+class ListsMeta(NamedTuple):
+    buffered: int = 0  # entries in the buffer
+    cells: int = 0  # cells that had an entry ever
+
+
+@block(version=1)
 class Lists(NamedTuple):
     """The lists; of each cell its newest stamp and its object."""
 
     main: Sorted
     buffer: Sorted
-    stamp: Ints
-    owner: Ints
-    used: Ints  # entries of the buffer
-    spec: Spec
+    stamp: Annotated[Ints, column("cells", used="cells")]
+    owner: Annotated[Ints, column("cells", used="cells")]
+    meta: Annotated[Record, scalars(ListsMeta)]
 
 
-@inner
+@in_place
 def _before(stream: int, value: float, entries: Sorted, i: int) -> bool:
     """Whether something comes before an entry."""
     if stream != entries.stream[i]:
@@ -50,14 +53,12 @@ def _before(stream: int, value: float, entries: Sorted, i: int) -> bool:
 @outer
 def with_buffer(lists: Lists) -> Sorted:
     """The lists with the buffer merged in, and what is out of date dropped. The buffer is then empty."""
-    main, buffer = lists.main, lists.buffer
-    size = main.stream.size + lists.used[0]
+    main, buffer, buffered = lists.main, lists.buffer, lists.meta[0].buffered
+    size = main.stream.size + buffered
     merged = Sorted(np.empty(size, np.int64), np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64))
     i, j, n = 0, 0, 0
-    while i < main.stream.size or j < lists.used[0]:
-        from_buffer = i == main.stream.size or (
-            j < lists.used[0] and _before(buffer.stream[j], buffer.value[j], main, i)
-        )
+    while i < main.stream.size or j < buffered:
+        from_buffer = i == main.stream.size or (j < buffered and _before(buffer.stream[j], buffer.value[j], main, i))
         source, place = (buffer, j) if from_buffer else (main, i)
         if from_buffer:
             j += 1
@@ -68,28 +69,29 @@ def with_buffer(lists: Lists) -> Sorted:
             merged.stream[n], merged.value[n] = source.stream[place], source.value[place]
             merged.cell[n], merged.stamp[n] = cell, source.stamp[place]
             n += 1
-    lists.used[0] = 0
+    lists.meta[0].buffered = 0
     return Sorted(merged.stream[:n].copy(), merged.value[:n].copy(), merged.cell[:n].copy(), merged.stamp[:n].copy())
 
 
-@inner
+@in_place
 def note(lists: Lists, events: Events, i: int) -> None:
     """A cell has a new value, or is gone. Wants room in the buffer."""
-    cell, stream, value = events.cell[i], events.stream[i], events.value[i]
+    cell, stream, value, meta = events.cell[i], events.stream[i], events.value[i], lists.meta[0]
+    meta.cells = max(meta.cells, cell + 1)
     lists.stamp[cell] += 1
     lists.owner[cell] = events.slot[i]
     if np.isnan(value):
         return
-    buffer, j = lists.buffer, lists.used[0]
+    buffer, j = lists.buffer, meta.buffered
     while j > 0 and _before(stream, value, buffer, j - 1):
         buffer.stream[j], buffer.value[j] = buffer.stream[j - 1], buffer.value[j - 1]
         buffer.cell[j], buffer.stamp[j] = buffer.cell[j - 1], buffer.stamp[j - 1]
         j -= 1
     buffer.stream[j], buffer.value[j], buffer.cell[j], buffer.stamp[j] = stream, value, cell, lists.stamp[cell]
-    lists.used[0] += 1
+    meta.buffered += 1
 
 
-@inner
+@in_place
 def _skip(entries: Sorted, place: int, stop: int, stamp: Ints) -> int:
     """The next entry that is up to date."""
     while place < stop and entries.stamp[place] != stamp[entries.cell[place]]:
@@ -97,14 +99,14 @@ def _skip(entries: Sorted, place: int, stop: int, stamp: Ints) -> int:
     return place
 
 
-@inner
+@in_place
 def threshold(head: Floats, spec: Spec) -> float:
     """The best score that an object can have which no list has shown yet; ``head``: the next value of each list."""
     low = -np.inf if spec.how == MAX else spec.low
     bound, size, total = 0.0, 0.0, 1.0
     least, most = np.inf, -np.inf
-    for value in head:
-        value = max(value, low)
+    for s in range(head.size):
+        value = max(head[s], low)
         bound += value
         size += abs(value)
         total *= value
@@ -120,12 +122,12 @@ def threshold(head: Floats, spec: Spec) -> float:
 
 
 @outer
-def threshold_algorithm(lists: Lists, score: Floats, alive: Ints, wanted: int) -> tuple[Ints, float]:
+def threshold_algorithm(lists: Lists, spec: Spec, score: Floats, alive: Ints, wanted: int) -> tuple[Ints, float]:
     """At least ``wanted`` objects, all that score more than the bar that is returned; -inf: there are no others.
 
     Sorted access goes round the lists; the score of an object that one of them shows is at hand by random access.
     """
-    main, buffer, stamp, used = lists.main, lists.buffer, lists.stamp, lists.used[0]
+    main, buffer, stamp, used = lists.main, lists.buffer, lists.stamp, lists.meta[0].buffered
     streams = 0
     if main.stream.size:
         streams = main.stream[-1] + 1
@@ -162,7 +164,7 @@ def threshold_algorithm(lists: Lists, score: Floats, alive: Ints, wanted: int) -
             return found[:count], -np.inf
         turn += 1
         if count >= ask:  # now and then: how many are above the threshold
-            bar = threshold(head, lists.spec)
+            bar = threshold(head, spec)
             above = found[:count][score[found[:count]] > bar]
             if above.size >= wanted:
                 return above, bar

@@ -1,19 +1,15 @@
 """Hopping windows of groups: panes enter a window, others leave it, and then something is told of each group."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skyband.kernels.common.jit import inner, outer
+from skyband.kernels.common.jit import in_place, inner, outer
 from skyband.kernels.common.output import grow
 from skyband.kernels.common.ranking import k_best
 from skyband.kernels.groups.tally import Book, Partials, Program, enter, leave, settle, tell
+from skyband.storage.blocks import Floats, Ints, Record, block, column, empty, resized, scalars
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-BLOCKS, ROWS, KEY = range(3)  # places in Found.meta
 FEW = 64  # groups that may pile up in a window before they are looked through
 
 
@@ -48,30 +44,34 @@ class Due(NamedTuple):
     trigger: Ints  # the arrivals that completed them
 
 
+class FoundMeta(NamedTuple):
+    windows: int = 0
+    rows: int = 0
+    partition: int = 0  # the partition at work
+
+
+@block(version=1)
 class Found(NamedTuple):
-    """Windows that closed, and in each the groups that are wanted. ``meta`` says how much is in use."""
+    """Windows that closed, and in each the groups that are wanted."""
 
-    end: Ints
-    partition: Ints
-    trigger: Ints
-    offset: Ints
-    group: Ints
-    position: Ints  # of a group: its newest row
-    arrival: Ints
-    goodness: Floats
-    values: Floats
-    meta: Ints
+    end: Annotated[Ints, column("windows", used="windows")]
+    partition: Annotated[Ints, column("windows", used="windows")]
+    trigger: Annotated[Ints, column("windows", used="windows")]
+    stop: Annotated[Ints, column("windows", used="windows")]  # where its rows end
+    group: Annotated[Ints, column("rows", used="rows")]
+    position: Annotated[Ints, column("rows", used="rows")]  # of a group: its newest row
+    arrival: Annotated[Ints, column("rows", used="rows")]
+    goodness: Annotated[Floats, column("rows", used="rows")]
+    values: Annotated[Floats, column("rows", used="rows", wide=True)]
+    meta: Annotated[Record, scalars(FoundMeta)]
 
 
-def no_found(blocks: int, rows: int, width: int) -> Found:
+def no_found(windows: int, rows: int, width: int) -> Found:
     """Room for so many windows, and groups in them."""
-    end, partition, trigger = np.empty((3, blocks), np.int64)
-    group, position, arrival = np.empty((3, rows), np.int64)
-    return Found(end, partition, trigger, np.zeros(blocks + 1, np.int64), group, position, arrival, np.empty(rows),
-                 np.empty((rows, width)), np.zeros(3, np.int64))  # fmt: skip
+    return resized(resized(empty(Found, wide={"values": width}), "windows", windows), "rows", rows)
 
 
-@inner
+@in_place
 def _drop(book: Book, partition: int, start: int, pane: int, program: Program) -> None:
     """The panes before ``start`` leave."""
     while book.head[partition] >= 0 and book.pool.pane[book.head[partition]] * pane < start:
@@ -94,7 +94,8 @@ def _best(found: Found, begin: int, row: int, spec: Spec) -> int:
 @inner
 def _write(book: Book, due: Due, partition: int, trigger: int, spec: Spec, program: Program, found: Found) -> None:
     """A window closes: what is told of its groups."""
-    block, begin = found.meta[BLOCKS], found.meta[ROWS]
+    meta = found.meta[0]
+    window, begin = meta.windows, meta.rows
     row, totals = begin, book.totals
     bar, most = -np.inf, FEW + 2 * spec.k  # whoever is below the bar is not wanted; it rises when there are most
     for m in range(due.start[partition], due.start[partition + 1]):
@@ -104,7 +105,7 @@ def _write(book: Book, due: Due, partition: int, trigger: int, spec: Spec, progr
         if totals.lossy[g] == 1:
             settle(book, g, program)
         tell(book, g, found.values, row, program, 0, 1)
-        goodness = spec.sign * found.values[row, 0]
+        goodness = spec.sign * found.values[0, row]
         if not goodness >= bar:  # or NaN
             continue
         found.group[row], found.position[row], found.arrival[row] = g, totals.position[g], totals.arrival[g]
@@ -118,18 +119,18 @@ def _write(book: Book, due: Due, partition: int, trigger: int, spec: Spec, progr
         row = _best(found, begin, row, spec)
     for i in range(begin, row):
         tell(book, found.group[i], found.values, i, program, 0, program.tell.size)
-    found.end[block], found.partition[block], found.trigger[block] = due.end[partition], partition, trigger
-    found.offset[block + 1] = row
-    found.meta[BLOCKS], found.meta[ROWS] = block + 1, row
+    found.end[window], found.partition[window], found.trigger[window] = due.end[partition], partition, trigger
+    found.stop[window] = row
+    meta.windows, meta.rows = window + 1, row
 
 
 @outer
 def slide_panes(book: Book, due: Due, spec: Spec, program: Program, found: Found) -> bool:
     """Closes what is due; where there is no room for more, it returns False and is to be called again."""
-    found.meta[BLOCKS], found.meta[ROWS] = 0, 0
-    parts = due.parts
-    for partition in range(found.meta[KEY], due.end.size):
-        found.meta[KEY] = partition
+    meta, parts = found.meta[0], due.parts
+    meta.windows, meta.rows = 0, 0
+    for partition in range(meta.partition, due.end.size):
+        meta.partition = partition
         while due.end[partition] <= due.frontier[partition]:
             _drop(book, partition, due.end[partition] - spec.extent, spec.pane, program)
             if book.head[partition] < 0:  # nothing in the window: on to the next that holds something
@@ -140,7 +141,7 @@ def slide_panes(book: Book, due: Due, spec: Spec, program: Program, found: Found
                 if due.end[partition] > due.frontier[partition]:
                     break
             members = due.start[partition + 1] - due.start[partition]
-            if found.meta[BLOCKS] == found.end.size or found.meta[ROWS] + members > found.position.size:
+            if meta.windows == found.end.size or meta.rows + members > found.position.size:
                 return False
             end = due.end[partition]
             while (
@@ -165,8 +166,8 @@ def slide_panes(book: Book, due: Due, spec: Spec, program: Program, found: Found
 def rank_blocks(offset: Ints, goodness: Floats, position: Ints, arrival: Ints, k: int, ties: bool) -> tuple[Ints, Ints]:
     """The k best rows of each block: where those of each begin, and which rows they are. NaN is not ranked."""
     first, best, used = np.zeros(offset.size, np.int64), np.empty(1024, np.int64), 0
-    for block in range(offset.size - 1):
-        begin, end = offset[block], offset[block + 1]
+    for b in range(offset.size - 1):
+        begin, end = offset[b], offset[b + 1]
         ranked = 0
         for i in range(begin, end):
             ranked += not np.isnan(goodness[i])
@@ -179,5 +180,5 @@ def rank_blocks(offset: Ints, goodness: Floats, position: Ints, arrival: Ints, k
             best = grow(best, used + chosen.size)
         best[used : used + chosen.size] = chosen
         used += chosen.size
-        first[block + 1] = used
+        first[b + 1] = used
     return first, best[:used]

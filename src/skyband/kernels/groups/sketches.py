@@ -5,34 +5,36 @@ the newest row that set it in place of each bit; Alon et al., *Tracking Join and
 (JCSS 2002), added up by blocks of an eighth of the window.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skyband.kernels.common.jit import inner, outer
-from skyband.kernels.groups.assemble import CELLS, OBJECTS, Arriving, Parts, Spec
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from skyband.kernels.groups.assemble import Arriving, Parts, Spec
+from skyband.storage.blocks import Floats, Ints, Record, block, column, scalars
 
 LEVELS = 24
 SIGNS = 32  # counters of a self-join sketch
 BLOCKS = 9  # eight in the window, and one that is filling
 NEVER = np.iinfo(np.int64).min // 4
 PHI = 0.77351
-SINCE, DUE = range(2)  # places in Sketch.clock
 
 
+class SketchMeta(NamedTuple):
+    since: int = 0  # rows since the last pruning
+    due: int = 0  # after how many the next is due
+
+
+@block(version=1)
 class Sketch(NamedTuple):
     """What is kept of each stream, whatever the number of objects."""
 
-    bits: Ints  # for each stream, bitmap and level: the newest position that set it
-    sums: Ints  # for each stream, block and sign: the signed count
-    counts: Ints  # for each stream and block: rows
-    block: Ints  # which block of positions is in a place, for each stream
-    high: Floats  # the largest amount seen in each stream
-    clock: Ints  # rows since the last pruning, and after how many the next is due
+    bits: Annotated[Ints, column("bitmaps", fill=NEVER)]  # by stream, bitmap, level: the newest position that set it
+    sums: Annotated[Ints, column("signs")]  # for each stream, block and sign: the signed count
+    counts: Annotated[Ints, column("blocks")]  # for each stream and block: rows
+    span: Annotated[Ints, column("blocks", fill=NEVER)]  # which block of positions is in a place, for each stream
+    high: Annotated[Floats, column("streams")]  # the largest amount seen in each stream
+    meta: Annotated[Record, scalars(SketchMeta)]
 
 
 @outer
@@ -48,10 +50,10 @@ def sketch_rows(sketch: Sketch, rows: Arriving, hashes: Ints, bitmaps: int, exte
         place = (s * bitmaps + h % bitmaps) * LEVELS + level
         sketch.bits[place] = max(sketch.bits[place], position)
         block = s * BLOCKS + position // span % BLOCKS
-        if sketch.block[block] < position // span:  # a block that is long over
-            sketch.block[block], sketch.counts[block] = position // span, 0
+        if sketch.span[block] < position // span:  # a block that is long over
+            sketch.span[block], sketch.counts[block] = position // span, 0
             sketch.sums[block * SIGNS : (block + 1) * SIGNS] = 0
-        if sketch.block[block] == position // span:
+        if sketch.span[block] == position // span:
             sketch.counts[block] += 1
             for j in range(SIGNS):
                 sketch.sums[block * SIGNS + j] += 1 - 2 * (h >> j & 1)
@@ -123,7 +125,7 @@ def repeats(sketch: Sketch, three: Floats, newest: int, extent: int) -> Floats:
     for s in range(result.size):
         total = np.zeros(SIGNS, np.int64)
         for b in range(s * BLOCKS, (s + 1) * BLOCKS):
-            if sketch.block[b] > newest // span - BLOCKS:
+            if sketch.span[b] > newest // span - BLOCKS:
                 total += sketch.sums[b * SIGNS : (b + 1) * SIGNS]
         result[s] = max(1.0, np.sqrt((total * total).mean() / max(three[s, s, s], 1.0)))
     return result
@@ -135,7 +137,7 @@ def chances(parts: Parts, three: Floats, width: int) -> Floats:
 
     Given more than one, it is the mean over all pairs of these.
     """
-    result = np.zeros((parts.meta[OBJECTS], width))
+    result = np.zeros((parts.meta[0].objects, width))
     seen = np.empty(width, np.int64)
     for slot in range(result.shape[0]):
         count, c = 0, parts.first[slot]
@@ -160,9 +162,9 @@ def chances(parts: Parts, three: Floats, width: int) -> Floats:
 @outer
 def hoped(parts: Parts, often: Floats, high: Floats, spec: Spec) -> Floats:
     """What may still come, for each object and stream, if it comes at all."""
-    result = np.empty((parts.meta[OBJECTS], often.size))
+    result = np.empty((parts.meta[0].objects, often.size))
     result[:] = often * high
-    for c in range(parts.meta[CELLS]):
+    for c in range(parts.meta[0].cells):
         slot, s = parts.owner[c], parts.stream[c]
         if parts.seen[c] > 0:
             result[slot, s] = max(0.0, often[s] - parts.seen[c]) * high[s] if spec.many else -np.inf
