@@ -1,4 +1,4 @@
-"""Aggregates of a group's rows, as SQL writes them: reading them, by themselves and within a condition."""
+"""Parses SQL aggregates such as ``sum(x)``, by themselves and within a condition."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ from skyband.expressions.tree import read
 _KINDS: dict[type[exp.Expr], str] = {
     exp.Count: "count", exp.Sum: "sum", exp.Avg: "mean", exp.Min: "min", exp.Max: "max",
 }  # fmt: skip
-_NAMES = ("mean", "product", "count_distinct")  # of which sqlglot does not know that they are aggregates
+_NAMES = ("mean", "product", "count_distinct")  # functions that sqlglot does not know to be aggregates
 _CALLS = "count(*), count(e), count(distinct e), sum(e), mean(e), avg(e), min(e), max(e), product(e)"
-_OWN = "skyband: "  # begins the names of the columns that stand for aggregates; no output's name does
+_OWN = "skyband: "  # the prefix of columns that stand for aggregates; names of outputs cannot have it
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Call:
 
     Attributes:
         how: ``"count"``, ``"count_distinct"``, ``"sum"``, ``"mean"``, ``"min"``, ``"max"`` or ``"product"``.
-        of: the SQL expression that it goes over; None: the row as such.
+        of: the SQL expression that is aggregated; None if the rows themselves are counted.
         weighted: whether each value is multiplied by the weight of its stream.
     """
 
@@ -31,12 +31,12 @@ class Call:
 
     @property
     def counts(self) -> bool:
-        """Whether it gives a whole number."""
+        """Whether it is a count, which gives a whole number."""
         return self.how in ("count", "count_distinct")
 
 
 def read_call(text: str, label: str) -> Call:
-    """Reads a single aggregate.
+    """Parses a single aggregate.
 
     >>> read_call("count(DISTINCT lower(host))", "n")
     Call(how='count_distinct', of='LOWER(host)', weighted=False)
@@ -48,7 +48,7 @@ def read_call(text: str, label: str) -> Call:
 
 
 def read_condition(text: str, label: str) -> tuple[str, dict[str, Call]]:
-    """Reads a condition over aggregates: the same over columns that stand for them, and what each stands for.
+    """Parses a condition over aggregates; returns it with columns in their place, and what each column stands for.
 
     >>> read_condition("max(x) > 2 OR n = 1", "having")
     ('"skyband: max x" > 2 OR n = 1', {'skyband: max x': Call(how='max', of='x', weighted=False)})
@@ -67,7 +67,7 @@ def read_condition(text: str, label: str) -> tuple[str, dict[str, Call]]:
 
 
 def _call(node: exp.Expr, label: str) -> Call | None:
-    """The aggregate that a node is; None if it is none."""
+    """The aggregate that a node of the tree stands for; None if it stands for none."""
     how, arguments = _KINDS.get(type(node)), [node.this, *(node.args.get("expressions") or ())]
     if how is None:
         if not isinstance(node, exp.Anonymous) or node.name.lower() not in _NAMES:
@@ -76,7 +76,7 @@ def _call(node: exp.Expr, label: str) -> Call | None:
     if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
         if how == "count":
             how = "count_distinct"
-        elif how not in ("min", "max"):  # of which DISTINCT changes nothing
+        elif how not in ("min", "max"):  # for which DISTINCT makes no difference
             raise QueryError(f"{label}: {node.sql()}: DISTINCT is served in count(DISTINCT e) only")
         arguments = arguments[0].expressions
     if len(arguments) != 1 or arguments[0] is None:

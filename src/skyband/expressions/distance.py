@@ -1,4 +1,4 @@
-"""Distances from a point, as SQL text."""
+"""Writes the distance of a row from a point as an SQL expression."""
 
 import math
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from sqlglot.errors import SqlglotError
 from skyband.errors import QueryError
 
 METRICS = {"euclidean": 2.0, "manhattan": 1.0, "chebyshev": math.inf}
-LARGEST = 16  # with larger exponents the powers of plain differences leave the range of a double
+LARGEST = 16  # with larger exponents, powers of ordinary differences leave the range of a double
 
 
 def distance(to: Mapping[str, float], metric: str | float, weights: Mapping[str, float]) -> str:
-    """The Lp distance of a row from a point; NULL if one of the row's coordinates is.
+    """The Lp distance of a row from a point; it is NULL if one of the row's coordinates is NULL.
 
     >>> distance({"x": 0.2, "y": -3}, "euclidean", {"y": 2})
     'sqrt(power(x - 0.2, 2) + power(2 * (y - (-3)), 2))'
@@ -69,7 +69,7 @@ def _number(field: str, value: object) -> str:
 
 
 def _column(name: object) -> str:
-    """A column's name, in double quotes where SQL wants them."""
+    """A column's name, in double quotes if SQL needs them."""
     if not isinstance(name, str) or not name:
         raise QueryError(f"to: {name!r} is not a column name")
     try:

@@ -1,4 +1,4 @@
-"""An expression put to the columns of a table, a block of rows at a time."""
+"""SQL expressions that are evaluated over the columns of a table, a block of rows at a time."""
 
 import difflib
 from collections.abc import Iterator, Sequence
@@ -12,16 +12,16 @@ from skyband.expressions.spark import spark_text
 from skyband.expressions.tree import parse
 from skyband.expressions.values import Value
 
-BLOCK = 1 << 17  # rows: intermediate results stay in the cache, and their memory is used again
+BLOCK = 1 << 17  # rows in a block: so few that intermediate results stay in the cache and their memory is reused
 
 
-RESERVED = ("skyband: ", "_skyband_")  # names that begin so are those of columns that stand beside the user's own
+RESERVED = ("skyband: ", "_skyband_")  # prefixes of skyband's own columns, which stand beside the user's
 
 
 def find_column(name: str, names: Sequence[str], quoted: bool = False, field: str = "") -> str:
-    """The one of ``names`` that is meant: an exact match or else, unless quoted, the only one but for case.
+    """The column among ``names`` that a name means: the one that is equal, or else the only one that differs in case.
 
-    Errors name the ``field`` of the query in which the name stands.
+    A quoted name must be equal. Errors mention the ``field`` of the query that the name stands in.
 
     >>> find_column("Price", ["price", "volume"])
     'price'
@@ -44,30 +44,30 @@ def find_column(name: str, names: Sequence[str], quoted: bool = False, field: st
 
 
 def close_to(name: str, names: Sequence[str]) -> str | None:
-    """The one of ``names`` that looks most like a name, if any does."""
+    """The one of ``names`` that is most similar to a name, if any is; for hints in errors."""
     close = difflib.get_close_matches(name.lower(), [other.lower() for other in names], 1)
     return next((other for other in names if other.lower() in close), None)
 
 
 class Expression:
-    """An expression that has been read and found to use allowed constructs only.
+    """An SQL expression that was parsed and uses allowed constructs only.
 
     Args:
         text: the SQL text.
-        label: how errors refer to it: the field, and what was given.
-        sides: the names of the rows it is over, where there are several: ``a.x`` is then the column called "a.x".
+        label: what errors call it: the field of the query, and what was given.
+        sides: for an expression over several rows, their names: with ``a`` and ``b``, ``a.x`` is the column "a.x".
     """
 
     def __init__(self, text: str, label: str, sides: tuple[str, ...] = ()) -> None:
         self.label = label
         self.tree = parse(text, label, sides)
-        # In the order in which they are written, each once.
+        # Each column once, in the order in which they are written.
         columns = self.tree.find_all(exp.Column, bfs=False)
         self.references = tuple(dict.fromkeys(reference(column) for column in columns))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns it needs, as written."""
+        """The columns that it needs, spelled as in the text."""
         return tuple(dict.fromkeys(name for name, _ in self.references))
 
     @property
@@ -76,17 +76,17 @@ class Expression:
         return self.tree.sql(comments=False)
 
     def needs(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The columns it needs, as they are called among ``names``: one for each reference."""
+        """The columns that it needs, spelled as in ``names``; one for each reference in the text."""
         try:
             return tuple(find_column(name, names, quoted) for name, quoted in self.references)
         except QueryError as error:
             raise QueryError(f"{self.label}: {error}") from None
 
     def blocks(self, table: pa.Table | pa.RecordBatch, widen: bool) -> Iterator[tuple[int, Value]]:
-        """Its value for one run of rows after the other, with the number of rows in each.
+        """Evaluates it over the table, block by block; gives the number of rows and the value of each block.
 
-        Where ``widen``, rows in which an integer overflows are evaluated in doubles. If not, they are NULL, and the
-        type of the result depends on the types of the columns only.
+        With ``widen``, rows in which an integer overflows are evaluated in doubles. Without, they are NULL, and the
+        type of the result follows from the types of the columns alone.
         """
         names = self.needs(table.schema.names)
         if isinstance(table, pa.RecordBatch):
@@ -99,7 +99,7 @@ class Expression:
             yield batch.num_rows, self._evaluate(self._columns(batch, names), widen)
 
     def spark_sql(self, schema: pa.Schema, widen: bool) -> str:
-        """Text that means the same to Spark SQL over columns of these types, whether or not in ANSI mode."""
+        """The same expression for Spark SQL, over columns of these types; it is right in ANSI mode and out of it."""
         names = self.needs(schema.names)
         columns = self._columns(pa.RecordBatch.from_pylist([], schema), names)
         self._evaluate(columns, widen)  # refuses wrong types with the usual message

@@ -1,4 +1,4 @@
-"""Evaluation: the value of a tree over the rows of a batch."""
+"""Evaluates the tree of an expression over the rows of a batch."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -33,7 +33,7 @@ from skyband.expressions.values import (
 
 Reference = tuple[str, bool]  # a column's name as written, and whether it was quoted
 
-# What a CAST may be to: the type and, for integers, the bound that the size of a number must stay within.
+# The types that a CAST may name: each with the type here and, for integers, the bound for absolute values.
 CASTS: dict[str, tuple[Any, float]] = {
     "BIGINT": (INT, 2.0**63),
     "DOUBLE": (DOUBLE, 2.0**63),
@@ -50,29 +50,29 @@ def reference(column: exp.Expr) -> Reference:
 
 
 class Frame:
-    """The rows of one batch, as an expression sees them.
+    """The columns of one batch, over which trees are evaluated.
 
     Args:
-        columns: the arrays that the references stand for.
+        columns: the array for each reference to a column.
         wide: whether every integer is taken as a double.
     """
 
     def __init__(self, columns: dict[Reference, Value], wide: bool = False) -> None:
         self.columns = columns
         self.wide = wide
-        self.overflow: Value = FALSE  # the rows in which an integer did not fit
+        self.overflow: Value = FALSE  # the rows in which an integer did not fit into 64 bits
         self._loaded: dict[Reference, Value] = {}
 
     def evaluate(self, tree: exp.Expr, widen: bool) -> Value:
-        """The value of a tree; where ``widen``, that in doubles for the rows in which an integer did not fit."""
+        """The value of a tree. With ``widen``, rows in which an integer did not fit are evaluated again in doubles."""
         value = self.value(tree)
         if widen and pc.any(self.overflow).as_py():
             return choose(self.overflow, *alike(Frame(self.columns, wide=True).value(tree), value))
         return value
 
     def value(self, node: exp.Expr) -> Value:
-        """The value of a tree; an integer that does not fit is NULL, and its row marked."""
-        # A sum of many terms is a tree that leans to the left: that side is walked without recursion.
+        """The value of a tree; an integer that does not fit is NULL, and ``overflow`` marks its row."""
+        # The tree of a sum of many terms is deep on its left side, so that side is walked without recursion.
         spine = []
         while isinstance(node, exp.Binary) and type(node) not in FORMS:
             spine.append(node)
@@ -92,7 +92,7 @@ class Frame:
         return double(result) if self.wide and result.type == INT else result
 
     def apply(self, node: exp.Expr, *values: Value) -> Value:
-        """The value of an operator, given those of its parts."""
+        """The value of an operator, given the values of its operands."""
         name = ARITHMETIC.get(type(node))
         return OPERATORS[type(node)](*values) if name is None else self._arithmetic(name, *numbers(*values))
 
@@ -104,7 +104,7 @@ class Frame:
         except pa.ArrowInvalid:
             wrapped = pc.call_function(name, list(values))
             rough = pc.call_function(name, doubles(*values))
-            # What wrapped around is off by a multiple of 2⁶⁴, what did not by the rounding of numbers below 2⁶⁴.
+            # A result that wrapped around is wrong by a multiple of 2⁶⁴; any other differs only by rounding.
             off = pc.greater(pc.abs(pc.subtract(rough, double(wrapped))), pa.scalar(2.0**62))
             return self._unless_overflow(off, wrapped)
 
@@ -149,7 +149,7 @@ class Frame:
         return pc.invert(result) if node.args.get("negate") else result
 
     def _cast(self, node: exp.Expr) -> Value:
-        """NULL for what cannot be converted; of a number that becomes an integer the fraction is cut off."""
+        """CAST: NULL for values that cannot be converted; a number that becomes an integer loses its fraction."""
         value = self.value(node.this)
         kind, bound = CASTS[node.args["to"].sql()]
         if kind == TEXT:

@@ -1,4 +1,4 @@
-"""Python functions of the columns, in the place of an expression."""
+"""Calls Python functions that stand in the place of an expression."""
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,14 +17,14 @@ Function = Callable[[Mapping[str, NDArray[Any]]], ArrayLike]
 
 
 class _UnknownColumn(KeyError):
-    """A function asked for a column that is not there; says so as its second argument."""
+    """A function asked for a column that does not exist; the second argument is the message for the user."""
 
 
 class Columns(Mapping[str, NDArray[Any]]):
-    """The columns of a table as arrays, each converted when it is first asked for.
+    """The columns of a table as NumPy arrays, each converted when a function first asks for it.
 
-    Numbers are what they are in SQL: int64 or float64, whatever their width in the table, so that none overflows sooner
-    here than there. NULL shows as NaN in numbers, which are then float64, as NaT in times, and as None in all else.
+    Numbers are int64 or float64 as in SQL, whatever their width in the table, so that they overflow no sooner than
+    there. NULL shows as NaN in numbers, which are then float64, as NaT in times, and as None in other columns.
     """
 
     def __init__(self, table: pa.Table | pa.RecordBatch) -> None:
@@ -38,14 +38,14 @@ class Columns(Mapping[str, NDArray[Any]]):
             column = self._table.column(name)
             if isinstance(column, pa.ChunkedArray):
                 column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-            if pa.types.is_null(column.type):  # nothing tells the type yet: most likely they are numbers
+            if pa.types.is_null(column.type):  # only NULLs so far: most likely they will be numbers
                 column = pa.nulls(len(column), pa.float64())
-            number = column if column.type == pa.uint64() else normal(column)  # which may hold more than an int64
+            number = column if column.type == pa.uint64() else normal(column)  # a uint64 may not fit into an int64
             self.arrays[name] = number.to_numpy(zero_copy_only=False)
         return self.arrays[name]
 
     def read(self) -> list[str]:
-        """The columns that were asked for, with their types."""
+        """The columns that were asked for so far, with their types."""
         return [f"{name} ({array.dtype})" for name, array in self.arrays.items()]
 
     def __iter__(self) -> Iterator[str]:
@@ -56,17 +56,17 @@ class Columns(Mapping[str, NDArray[Any]]):
 
 
 def call(function: Callable[..., ArrayLike], *tables: pa.Table | pa.RecordBatch) -> NDArray[np.float64]:
-    """The scores that a function gives to the rows of a table, or to the rows of several that stand side by side.
+    """The scores that a function gives to the rows of a table; of several tables, to their rows side by side.
 
-    None, NaN and masked values are NaN. Without rows the function is not called.
+    None and masked values become NaN. Without rows the function is not called.
     """
     return _called(function, [Columns(table) for table in tables], tables[0].num_rows)
 
 
 def columns_read(function: Callable[..., ArrayLike], *tables: pa.Table) -> list[str]:
-    """The columns that a function looks at; wants rows, since it is found out by calling it.
+    """The columns that a function uses, found out by calling it with these rows.
 
-    What comes of the call is of no interest, not even a failure: these may be rows that it would never be given.
+    The result of the call is ignored, and so is an error: the rows may be some that the function would never be given.
     """
     arguments = [Columns(table) for table in tables]
     with np.errstate(all="ignore"), suppress(QueryError):
@@ -86,14 +86,14 @@ def _called(function: Callable[..., ArrayLike], arguments: Sequence[Columns], co
 def scores_of(
     function: Callable[..., ArrayLike], field: str, arguments: Sequence[Any], size: int, given: Callable[[], str]
 ) -> NDArray[np.float64]:
-    """What a user's function returns, a number for each of ``size`` rows; its failures are told as ours.
+    """Calls a user's function and returns a number for each row; an error in it becomes a ``QueryError``.
 
     Args:
-        function: is not called where there are no rows.
+        function: the function. It is not called if there are no rows.
         field: the argument of the query that holds it.
-        arguments: what it is called with.
+        arguments: the arguments of the call.
         size: how many rows they have.
-        given: the arguments in words.
+        given: says in words what the function was given, for errors.
 
     >>> import math
     >>> scores_of(math.sqrt, "aggregate", [-1], 1, lambda: "the number -1")
@@ -118,7 +118,7 @@ def scores_of(
 
 
 def _place(error: Exception) -> str:
-    """Where in the user's function: Spark shows no more of a traceback than that of the last error."""
+    """The line of the user's function that failed. It is part of the message, since Spark cuts tracebacks off."""
     frames = traceback.extract_tb(error.__traceback__)[1:]
     if not frames:
         return ""
@@ -126,7 +126,7 @@ def _place(error: Exception) -> str:
 
 
 def _unknown(name: Any, names: Sequence[str]) -> str:
-    """Why there is no such column."""
+    """The message that there is no such column."""
     if not isinstance(name, str):
         return f"columns are asked for by name, not by {name!r}. The columns are {', '.join(names) or 'none'}"
     try:

@@ -1,4 +1,4 @@
-"""Operators: the constructs that are functions of the values of their parts, in Arrow's vectorised functions."""
+"""SQL's operators and functions, written with Arrow's vectorised functions."""
 
 import math
 from collections.abc import Callable
@@ -72,7 +72,7 @@ def log(*values: Value) -> Value:
 
 def atan2(y: Value, x: Value) -> Value:
     zero = pa.scalar(0.0)
-    return pc.atan2(pc.add(y, zero), pc.add(x, zero))  # of -0.0 as of 0.0, as in Spark
+    return pc.atan2(pc.add(y, zero), pc.add(x, zero))  # adding 0.0 turns -0.0 into 0.0, as Spark does
 
 
 def on_doubles(function: Operator) -> Operator:
@@ -80,7 +80,7 @@ def on_doubles(function: Operator) -> Operator:
 
 
 def to_whole(function: Operator) -> Operator:
-    """Rounding of some sort, which leaves integers as they are."""
+    """A rounding function that leaves integers unchanged."""
 
     def operator(value: Value, *more: Value) -> Value:
         (value,) = numbers(value)
@@ -90,20 +90,20 @@ def to_whole(function: Operator) -> Operator:
 
 
 def round_half_away(value: Value, digits: Value = None) -> Value:
-    """By the shortest decimal that stands for the double, as Spark does: 1.005 goes to 1.01."""
+    """ROUND as in Spark: it rounds the shortest decimal that stands for the double, so 1.005 becomes 1.01."""
     scale = pa.scalar(10.0 ** (digits.as_py() if digits else 0))
     size = pc.abs(value)
     floor = pc.floor(pc.multiply(size, scale))
-    half = pc.divide(pc.add(floor, pa.scalar(0.5)), scale)  # the double nearest to that decimal: equal to it is a tie
+    half = pc.divide(pc.add(floor, pa.scalar(0.5)), scale)  # the double for the decimal half-way; equal to it is a tie
     nearest = pc.divide(pc.add(floor, pc.greater_equal(size, half).cast(DOUBLE)), scale)
-    has_digits = pc.less(floor, pa.scalar(2.0**52))  # beyond, there is nothing to round; nor is there in NaN and inf
+    has_digits = pc.less(floor, pa.scalar(2.0**52))  # larger doubles are whole, and NaN and inf have nothing to round
     return choose(has_digits, pc.multiply(pc.sign(value), nearest), value)
 
 
 def greatest(*values: Value) -> Value:
     values = tuple(numbers(*values))
     result = pc.max_element_wise(*values)
-    for value in filter(_may_be_nan, values):  # Arrow would rather have any other number
+    for value in filter(_may_be_nan, values):  # for Arrow, any other number is larger than NaN
         nan = pc.is_nan(value)
         result = choose(nan, pa.scalar(math.nan), result) if pc.any(nan).as_py() else result
     return result
@@ -149,7 +149,7 @@ def between(value: Value, low: Value, high: Value) -> Value:
 def is_one_of(value: Value, *items: Value) -> Value:
     value, *items = alike(value, *items)  # type: ignore[assignment]
     if value.type == DOUBLE:
-        value = pc.add(value, pa.scalar(0.0))  # -0.0 becomes 0.0, from which Arrow tells it apart in lists
+        value = pc.add(value, pa.scalar(0.0))  # -0.0 becomes 0.0: in lists Arrow takes them for different
     known = [item.as_py() for item in items if item.is_valid]
     found = pc.is_in(value, value_set=pa.array(known, value.type))
     return unless(pc.is_null(value) if len(known) == len(items) else pc.invert(found), found)
@@ -179,7 +179,7 @@ _NUMERAL = r"^(?i:[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:in
 
 
 def from_text(text: Value, kind: Any) -> Value:
-    """The numbers that texts stand for, NULL where one stands for none."""
+    """Texts as numbers, NULL for a text that is no number."""
     text = pc.utf8_trim_whitespace(text)
     text = unless(pc.invert(pc.match_substring_regex(text, _WHOLE if kind == INT else _NUMERAL)), text)
     if kind == DOUBLE:
@@ -190,7 +190,7 @@ def from_text(text: Value, kind: Any) -> Value:
 
 
 def to_integer(value: Value, bound: float) -> Value:
-    """Numbers without their fractions, NULL where that is not within the bound."""
+    """Numbers without their fractions; NULL for one that is beyond the bound."""
     whole = value if value.type == INT else pc.trunc(value)
     if whole.type == INT and bound == 2.0**63:
         return whole
@@ -207,7 +207,7 @@ def on_text(function: Operator) -> Operator:
     return lambda *values: function(*texts(*values))
 
 
-# Integer arithmetic may overflow, which a function of the values alone could not tell: by the name in Arrow.
+# Arithmetic that may overflow in integers, by its name in Arrow: the frame calls it, and marks rows that overflow.
 ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "add",
     exp.Sub: "subtract",

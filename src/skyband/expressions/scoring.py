@@ -1,7 +1,8 @@
-"""Expressions and callables → vectorised scores. What expressions mean is said in :mod:`skyband.expressions`.
+"""Compiles the fields of a query (``order_by``, ``where``, ``select``) into objects that evaluate tables.
 
-``compile_order``, ``compile_condition`` and ``compile_item`` read a field of a query once, refuse what cannot be
-answered, and give an object whose ``evaluate`` takes a table; ``spark_sql`` writes the same for Spark.
+``compile_order``, ``compile_condition`` and ``compile_item`` parse a field once, refuse what cannot be answered, and
+return an object whose ``evaluate`` takes a table and whose ``spark_sql`` writes the same for Spark. What expressions
+mean is said in :mod:`skyband.expressions`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +31,7 @@ Direction = Literal["ASC", "DESC"]
 
 
 class Labelled(str):
-    """An expression that errors call by what the user wrote, which is not ``order_by``.
+    """An expression from another field than ``order_by``, with the label that errors use for it.
 
     >>> compile_order(Labelled("x +", "value='x +'"))
     Traceback (most recent call last):
@@ -50,7 +51,7 @@ def split_order(order_by: str) -> tuple[str, Direction]: ...
 @overload
 def split_order(order_by: Function | tuple[Function, str]) -> tuple[Function, Direction]: ...
 def split_order(order_by: OrderBy) -> tuple[str | Function, Direction]:
-    """What is ordered by, and the direction: ``ASC`` if none is given.
+    """Splits ``order_by`` into an expression or function and the direction, which is ``ASC`` if none is given.
 
     >>> split_order("price * volume desc")
     ('price * volume', 'DESC')
@@ -103,11 +104,11 @@ def _commas(tokens: Sequence[Any]) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Score:
-    """What ``order_by`` says, ready to be evaluated.
+    """``order_by``, ready to be evaluated.
 
     Attributes:
         descending: whether larger is better.
-        columns: the columns needed, as written; None for a function, which may need any.
+        columns: the columns that it needs, spelled as in the text; None for a function, which may need any.
         sql: the normalised expression, without the direction; None for a function.
         source: the expression, or the function.
     """
@@ -174,10 +175,10 @@ class _Compiled:
 
 @dataclass(frozen=True)
 class Condition(_Compiled):
-    """What ``where`` says, ready to be evaluated."""
+    """``where``, ready to be evaluated."""
 
     def evaluate(self, table: pa.Table | pa.RecordBatch) -> NDArray[np.bool_]:
-        """For each row whether the condition is true; NULL is not.
+        """Whether the condition is true for each row; NULL counts as not true.
 
         >>> compile_condition("x > 1 OR y = 'b'").evaluate(pa.table({"x": [2, None, 1], "y": ["a", "b", None]}))
         array([ True,  True, False])
@@ -209,11 +210,11 @@ class Item(_Compiled):
 
     @property
     def plain(self) -> bool:
-        """Whether it is a column as it stands, of whatever type."""
+        """Whether it is simply a column, which may be of any type."""
         return isinstance(self.source.tree, exp.Column)
 
     def evaluate(self, table: pa.Table | pa.RecordBatch) -> pa.ChunkedArray | pa.Array:
-        """The column. Its type depends on those of the table only: an integer that does not fit is NULL.
+        """The column. Its type follows from the types of the table alone, so an integer that does not fit is NULL.
 
         >>> compile_item("price * 2 AS twice").evaluate(pa.table({"price": [1, 2]})).to_pylist()
         [2, 4]
@@ -234,7 +235,7 @@ class Item(_Compiled):
 
 
 def compile_order(order_by: OrderBy, sides: tuple[str, ...] = ()) -> Score:
-    """Reads ``order_by``; for ``sides`` see :class:`skyband.expressions.Expression`.
+    """Compiles ``order_by``; for ``sides`` see :class:`skyband.expressions.Expression`.
 
     >>> score = compile_order("abs(x - 0.5) * weight DESC")
     >>> score.sql, score.columns, score.descending
@@ -249,20 +250,20 @@ def compile_order(order_by: OrderBy, sides: tuple[str, ...] = ()) -> Score:
 
 
 def compile_number(text: str, label: str) -> Score:
-    """Reads an expression that has a number for each row."""
+    """Compiles an expression that gives a number for each row."""
     source = Expression(text, label)
     return Score(True, source.columns, source.sql, source)
 
 
 def compile_condition(where: str, sides: tuple[str, ...] = ()) -> Condition:
-    """Reads ``where``."""
+    """Compiles ``where``."""
     if not isinstance(where, str):
         raise QueryError(f'where={where!r} must be an SQL condition such as "price > 10"')
     return Condition(Expression(where, f"where={where!r}", sides))
 
 
 def compile_item(text: str, sides: tuple[str, ...] = ()) -> Item:
-    """Reads one of ``select``: a column (in double quotes if its name is no plain word), or ``expression AS name``.
+    """Compiles an item of ``select``: a column (in double quotes if it is no plain word), or ``expression AS name``.
 
     >>> [compile_item(text).name for text in ("price", '"odd name"', "price * 2 AS twice")]
     ['price', 'odd name', 'twice']
@@ -284,7 +285,7 @@ def compile_item(text: str, sides: tuple[str, ...] = ()) -> Item:
 
 
 def listed(text: str, label: str) -> tuple[str, ...]:
-    """The parts of a comma list; commas within brackets and quotes do not count.
+    """The items of a list with commas; commas within brackets and quotes do not count.
 
     >>> listed('a, greatest(b, c) AS d, "e, f"', "select")
     ('a', 'greatest(b, c) AS d', '"e, f"')
@@ -294,7 +295,7 @@ def listed(text: str, label: str) -> tuple[str, ...]:
 
 
 def quoted(name: str) -> str:
-    """A column's name as an expression.
+    """A column's name as an SQL expression, quoted if need be.
 
     >>> quoted("odd name")
     '"odd name"'

@@ -1,7 +1,8 @@
-"""Translation: a tree → text that means the same to Spark SQL, in ANSI mode and out of it.
+"""Translates the tree of an expression into text that means the same to Spark SQL, in ANSI mode and out of it.
 
-Where Spark would raise (division by zero, overflow, a CAST that fails) its ``try_`` functions give NULL, as here; where
-it would compute in a narrower type or in decimals, columns and constants are made BIGINT or DOUBLE first.
+Where Spark would raise an error (division by zero, overflow, a CAST that fails), its ``try_`` functions are used, which
+give NULL as here. Where Spark would compute in a narrower type or in decimals, columns and constants are first cast to
+BIGINT or DOUBLE.
 """
 
 from collections.abc import Callable
@@ -21,9 +22,9 @@ def spark_text(tree: exp.Expr, names: dict[Reference, str], columns: dict[Refere
 
     Args:
         tree: the expression.
-        names: what the columns that its references stand for are called.
-        columns: empty arrays of their types.
-        widen: whether rows in which an integer overflows are to be evaluated in doubles, or are to be NULL.
+        names: the name of the column for each reference in it.
+        columns: for each reference an empty array of the column's type.
+        widen: whether rows in which an integer overflows are evaluated in doubles, or are NULL.
     """
     narrow = _Writer(tree, names, columns, wide=False)
     result = narrow.write(tree)
@@ -51,7 +52,7 @@ class _TypedFrame(Frame):
 
 
 class _Writer:
-    """Writes a tree in Spark's words, with the types that it has here."""
+    """Writes a tree for Spark such that each part has the type there that it has here."""
 
     def __init__(
         self, tree: exp.Expr, names: dict[Reference, str], columns: dict[Reference, Value], wide: bool
@@ -62,7 +63,7 @@ class _Writer:
         self.overflows: list[exp.Expr] = []  # the conditions under which an integer did not fit
 
     def write(self, node: exp.Expr) -> exp.Expr:
-        # As in evaluation, a sum of many terms is walked without recursion.
+        # As in evaluation, the deep tree of a sum of many terms is walked without recursion.
         spine = []
         while isinstance(node, exp.Add | exp.Sub | exp.Mul) and self.type(node) == DOUBLE:
             spine.append(node)
@@ -78,7 +79,7 @@ class _Writer:
         return self.frame.types[id(node)]
 
     def _plain(self, node: exp.Expr) -> exp.Expr:
-        """The same construct, of its parts in Spark's words."""
+        """The same construct, with its parts translated."""
         parts = {
             key: [self.write(part) for part in value] if isinstance(value, list)
             else self.write(value) if isinstance(value, exp.Expr) else value
@@ -97,7 +98,7 @@ class _Writer:
         return result
 
     def _integer(self, node: exp.Expr, operands: list[exp.Expr]) -> exp.Expr:
-        """Integer arithmetic, NULL if one of its steps overflows. What goes into it is added to ``operands``."""
+        """Integer arithmetic that is NULL if one of its steps overflows; its operands are added to ``operands``."""
         while isinstance(node, exp.Paren):
             node = node.this
         if isinstance(node, exp.Literal):
@@ -154,7 +155,7 @@ class _Writer:
             return value
         if isinstance(node, exp.Round):
             return exp.Round(this=value, decimals=node.args.get("decimals"))
-        # Spark's result is a BIGINT, which has no NaN and no infinity; beyond 2⁵² every double is whole.
+        # Spark's result is a BIGINT, which cannot be NaN or infinite. Beyond 2⁵² every double is whole anyway.
         small = exp.LT(this=exp.Abs(this=value), expression=exp.Literal.number("4503599627370496D"))
         return _case(small, _number(type(node)(this=value), DOUBLE), value)
 
@@ -177,7 +178,7 @@ class _Writer:
         )
 
     def _condition(self, node: exp.Expr) -> exp.Expr:
-        """What decides a choice, for which Spark does not take NULL without a type."""
+        """The condition of a choice; a NULL without a type, which Spark does not take there, becomes FALSE."""
         return exp.false() if self.type(node) == NULL.type else self.write(node)
 
     def _cast(self, node: exp.Expr) -> exp.Expr:
@@ -209,12 +210,12 @@ def _try_cast(node: exp.Expr, target: str) -> exp.Expr:
 
 
 def _to_bigint(node: exp.Expr) -> exp.Expr:
-    """A DOUBLE made BIGINT; Spark would let 2⁶³ pass, as 2⁶³ - 1."""
+    """A DOUBLE cast to BIGINT; NULL for 2⁶³, which Spark would turn into 2⁶³ - 1."""
     return _try_cast(exp.Nullif(this=node, expression=exp.Literal.number("9223372036854775808D")), "BIGINT")
 
 
 def _number(node: exp.Expr, kind: Any) -> exp.Expr:
-    """A number made BIGINT or DOUBLE."""
+    """A number cast to BIGINT or DOUBLE."""
     return exp.Cast(this=node, to=exp.DataType.build("DOUBLE" if kind == DOUBLE else "BIGINT"))
 
 

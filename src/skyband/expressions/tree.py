@@ -1,4 +1,4 @@
-"""Reading: SQL text → a tree of allowed constructs, or an error that says which one is not allowed."""
+"""Parses SQL text into a tree, and refuses constructs that are not allowed."""
 
 import math
 import re
@@ -12,8 +12,8 @@ from skyband.expressions.frame import CASTS, FORMS
 from skyband.expressions.operators import ARITHMETIC, OPERATORS
 
 _CONSTRUCTS: set[type[exp.Expr]] = {*ARITHMETIC, *OPERATORS, *FORMS}
-_PARTS = {exp.Identifier, exp.DataType}  # what the constructs are made of
-# The arguments of a node that are understood; one that is set beyond these changes the meaning, and is refused.
+_PARTS = {exp.Identifier, exp.DataType}  # nodes within the constructs
+# The arguments of a node that we understand. Any other that is set would change the meaning, so it is refused.
 _ARGUMENTS = {"this", "expression", "expressions"}
 _MORE_ARGUMENTS: dict[type[exp.Expr], set[str]] = {
     exp.Between: {"low", "high"},
@@ -33,9 +33,9 @@ _MORE_ARGUMENTS: dict[type[exp.Expr], set[str]] = {
 
 
 def parse(text: str, label: str, sides: tuple[str, ...] = ()) -> exp.Expr:
-    """The tree of an expression; :class:`QueryError` for what is none, or uses what is not allowed.
+    """The tree of an expression; raises :class:`QueryError` if it is none, or uses a construct that is not allowed.
 
-    ``sides`` are the names of the rows that it is over, one of which then stands before every column, with a dot.
+    ``sides`` are the names of the rows in an expression over several; a column must then be written ``side.column``.
     """
     tree = read(text, label)
     try:
@@ -51,7 +51,7 @@ def parse(text: str, label: str, sides: tuple[str, ...] = ()) -> exp.Expr:
 
 
 def read(text: str, label: str) -> exp.Expr:
-    """The tree of any expression; :class:`QueryError` for what is none."""
+    """The tree of any SQL expression; raises :class:`QueryError` if it is none."""
     try:
         tree: exp.Expr = sqlglot.parse_one(text, into=exp.Condition)
     except RecursionError:
@@ -118,7 +118,7 @@ def _is(node: exp.Expr) -> str | None:
 
 
 def _like(node: exp.Expr) -> str | None:
-    # Spark refuses any other use of its escape character.
+    # Spark refuses its escape character before anything else.
     if node.expression.is_string and re.fullmatch(r"(?:[^\\]|\\[\\%_])*", node.expression.name, re.DOTALL):
         return None
     return r"LIKE takes a string, in which \ stands only before %, _ and \ itself"

@@ -1,4 +1,4 @@
-"""Values: the few types that expressions compute with, how they are brought together, and choosing among them."""
+"""The few types that expressions compute with, and how operands are brought to a common type."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ FALSE, NULL = pa.scalar(False), pa.scalar(None)
 
 
 class Mismatch(Exception):
-    """Operands that a construct does not take; says what it takes."""
+    """A construct was given operands that it does not take; the message says what it takes."""
 
 
 def is_null_type(value: Value) -> bool:
@@ -27,7 +27,7 @@ def is_number(value: Value) -> bool:
 
 
 def double(value: Value) -> Value:
-    """Rounds where it must; Arrow's implicit conversions refuse integers beyond 2⁵³."""
+    """A value as doubles, rounded if need be. (Arrow's implicit conversions refuse integers beyond 2⁵³.)"""
     if value.type == DOUBLE:
         return value
     if isinstance(value, pa.Int64Scalar) and value.is_valid:  # a literal, once for every batch however short
@@ -36,7 +36,7 @@ def double(value: Value) -> Value:
 
 
 def normal(array: Value) -> Value:
-    """A column in one of the types above, if it is of numbers or text; unsigned integers must fit."""
+    """A column in one of the types above, if it is of numbers or text; an unsigned integer must fit into 64 bits."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         return normal(array.dictionary_decode())
@@ -52,7 +52,7 @@ def normal(array: Value) -> Value:
 
 
 def _decimals(array: Value) -> Value:
-    """Decimals as the nearest doubles; Arrow's own conversion is off by one in the last place for many."""
+    """Decimals as the nearest doubles; Arrow's own conversion is often off by one in the last place."""
     kind = array.type
     if pa.types.is_decimal128(kind) and kind.precision <= 15 and 0 <= kind.scale <= 22:
         # The digits and the power of ten are exact as doubles, so the quotient is rounded once.
@@ -62,7 +62,7 @@ def _decimals(array: Value) -> Value:
 
 
 def numbers(*values: Value) -> list[Value]:
-    """Operands that must be numbers: all integers, or all doubles."""
+    """Operands that must be numbers, as integers if all of them are, else as doubles."""
     for value in values:
         if not is_number(value):
             raise Mismatch(f"numbers, not {value.type}")
@@ -102,7 +102,7 @@ def alike(*values: Value) -> list[Value]:
 
 
 def choose(condition: Value, yes: Value, no: Value) -> Value:
-    """``yes`` where the condition is true, ``no`` elsewhere; the two are of one type."""
+    """``yes`` where the condition is true, ``no`` elsewhere; both must be of one type."""
     condition = pc.coalesce(condition, FALSE)
     if isinstance(condition, pa.Scalar):
         return yes if condition.as_py() else no
@@ -110,12 +110,12 @@ def choose(condition: Value, yes: Value, no: Value) -> Value:
 
 
 def unless(bad: Value, value: Value) -> Value:
-    """NULL where ``bad``; costs no pass over the values where nothing is."""
+    """The value, but NULL where ``bad``. If nothing is bad, the value is not copied."""
     return choose(bad, pa.scalar(None, value.type), value) if pc.any(bad).as_py() else value
 
 
 def floats(value: Value, label: str) -> Any:
-    """A score for NumPy: an array, or the number that it is in every row; NaN where it is NULL."""
+    """A score for NumPy: an array, or one number if it is the same in every row; NaN where it is NULL."""
     value = normal(value) if isinstance(value, pa.Array) else value
     if not is_number(value):
         hints = {TEXT: "; for numbers in text write CAST(... AS DOUBLE)", BOOL: "; for 1 and 0 write CAST(... AS INT)"}
