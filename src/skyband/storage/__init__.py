@@ -1,1 +1,1 @@
-"""How state is declared, saved and read again: the only place that lays it out."""
+"""Declares, saves and restores state; no other package decides how state is laid out in memory or in bytes."""

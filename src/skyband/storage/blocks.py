@@ -1,9 +1,9 @@
-"""Blocks: the parts of a state, each declared once as named columns, row groups and named scalars.
+"""Blocks: the parts of a state, declared once, so that growing, copying, saving and restoring need no further code.
 
-A *block* is a NamedTuple of arrays, which is what kernels take. Its annotations say the rest: which columns grow
-together (a *row group*), how many of their rows are in use, which hold arrival numbers, partitions or tags, and which
-scalars there are. From that follow allocation, growth, taking rows, numbering anew, copies, bytes, saving, restoring
-and the checks of sizes. A state is a tree of blocks.
+A *block* is a NamedTuple of arrays, which is what kernels take. Its annotations declare which columns grow together (a
+*row group*), how many of their rows are in use, which columns hold arrival numbers, partitions or tags, and which
+scalars there are. From the declaration follow allocation, growth, taking rows, numbering anew, copies, bytes held,
+saving, restoring, and checks of sizes. A state is a tree of blocks.
 
 >>> class Counts(NamedTuple):
 ...     held: int = 0
@@ -45,7 +45,7 @@ PARTITION: Holds = "partition"
 TAG: Holds = "tag"
 
 _DTYPES: dict[Any, np.dtype[Any]] = {Ints: np.dtype(np.int64), Floats: np.dtype(np.float64), Bytes: np.dtype(np.int8)}
-_TAKEN = frozenset(name for name in dir(np.record) if not name.startswith("_"))  # a field of that name is out of reach
+_TAKEN = frozenset(name for name in dir(np.record) if not name.startswith("_"))  # methods, which would hide a field
 
 
 class Column(NamedTuple):
@@ -72,7 +72,7 @@ Reader = Callable[[dict[str, Array]], dict[str, Array]]
 
 
 class Declaration(NamedTuple):
-    """What a block is made of, each by the name of its field."""
+    """What a block is made of: columns, scalars and inner blocks, each by the name of its field."""
 
     name: str
     version: int
@@ -86,22 +86,23 @@ class Declaration(NamedTuple):
 def column(
     group: str, *, used: str = "", first: str = "", holds: Holds = "", fill: float = 0, wide: bool = False
 ) -> Column:
-    """A column of a row group.
+    """Declares a column of a row group.
 
     Args:
-        group: columns of one group have the same length and grow together.
-        used: the scalar that tells how many rows are in use, from the first on; all of them if not given.
-        first: the scalar that tells where the first of them is, if they do not begin at 0; they go on around the end.
-        holds: what the numbers in it stand for, if they may be numbered anew: :data:`ARRIVAL`, :data:`PARTITION` or
-            :data:`TAG`. Negative ones stand for nothing and stay.
-        fill: what is in rows that are not in use yet.
-        wide: two-dimensional; each of its rows is a column of the group.
+        group: the name of the group; its columns have the same length and grow together.
+        used: the scalar that says how many rows are in use; all of them if not given.
+        first: the scalar that says at which row those in use begin, for a ring: they go on from the end to row 0. If
+            not given, they begin at row 0.
+        holds: what the numbers in the column stand for, if they may be numbered anew: :data:`ARRIVAL`,
+            :data:`PARTITION` or :data:`TAG`. Negative numbers stand for nothing, and stay.
+        fill: the value in rows that are not in use yet.
+        wide: whether the array has two dimensions; each of its rows is then a column of the group.
     """
     return Column(group, used, first, holds, fill, wide)
 
 
 def scalars(names: type[Any]) -> Scalars:
-    """Named scalars: the fields of a NamedTuple, whole numbers or floats, with their defaults (0 if none is given)."""
+    """Declares named scalars: the fields of a NamedTuple, integers or floats, with their defaults (0 if not given)."""
     hints = get_type_hints(names)
     if bad := sorted(_TAKEN & set(hints)):
         raise TypeError(f"{names.__name__}: NumPy's records have a method {bad[0]!r}; call the scalar otherwise")
@@ -111,7 +112,7 @@ def scalars(names: type[Any]) -> Scalars:
 
 
 def record_type(names: type[Any]) -> np.dtype[Any]:
-    """The NumPy type of named scalars, for kernels: ``np.zeros(1, TYPE)`` makes a record there."""
+    """The NumPy type of named scalars, with which kernels make a record of their own: ``np.zeros(1, TYPE)``."""
     return scalars(names).dtype
 
 
@@ -133,7 +134,7 @@ def block(version: int, older: Mapping[int, Reader] | None = None) -> Callable[[
 
 
 def declaration(kind: Any) -> Declaration:
-    """What a block type declares."""
+    """The declaration of a type of block."""
     return _declaration(kind)
 
 
@@ -163,7 +164,10 @@ def _declaration(kind: Any) -> Declaration:
 
 
 def empty(kind: type[B], /, wide: Mapping[str, int] | None = None, **values: Any) -> B:
-    """A block with no rows. ``values``: of scalars, and the blocks within it; ``wide``: how wide wide columns are."""
+    """A block without rows.
+
+    ``values`` gives scalars that differ from their defaults, and inner blocks; ``wide`` the width of wide columns.
+    """
     declared = declaration(kind)
     fields: dict[str, Any] = {}
     for name, (dtype, said) in declared.columns.items():
@@ -179,7 +183,7 @@ def empty(kind: type[B], /, wide: Mapping[str, int] | None = None, **values: Any
 
 
 def size(value: Any, group: str) -> int:
-    """How many rows of a group there is room for."""
+    """For how many rows of a group there is room."""
     return int(getattr(value, declaration(type(value)).groups[group][0]).shape[-1])
 
 
@@ -191,13 +195,13 @@ def used(value: Any, group: str) -> int:
 
 
 def grown(value: B, group: str, room: int) -> B:
-    """The block with room for at least so many rows of a group: itself, or one with half as many again and more."""
+    """The block with room for at least this many rows of a group; if it has to grow, by half or more."""
     have = size(value, group)
     return value if room <= have else resized(value, group, max(room, have + have // 2))
 
 
 def straight(value: B, group: str) -> B:
-    """The block with the rows of a group from 0 on, where they begin elsewhere.
+    """The block with the rows of a group moved so that those in use begin at row 0.
 
     >>> class Places(NamedTuple):
     ...     held: int = 0
@@ -225,7 +229,7 @@ def straight(value: B, group: str) -> B:
 
 
 def resized(value: B, group: str, room: int) -> B:
-    """The block with room for exactly so many rows of a group: cut off, or filled up."""
+    """The block with room for exactly this many rows of a group: rows are cut off, or filled up."""
     have = size(value, group)
     if room == have:
         return value
@@ -240,7 +244,7 @@ def resized(value: B, group: str, room: int) -> B:
 
 
 def taken(value: B, group: str, which: Array | slice) -> B:
-    """The block with some rows of a group only, in the order given, and no room beside them."""
+    """The block with only some rows of a group, in the given order, and no room for more."""
     value = straight(value, group)
     names = declaration(type(value)).groups[group]
     # Wide columns in one piece: in any other order they are of another type to the compiler.
@@ -249,13 +253,13 @@ def taken(value: B, group: str, which: Array | slice) -> B:
 
 
 def copied(value: B) -> B:
-    """The block in memory of its own."""
+    """A copy of the block in memory of its own."""
     fields = [copied(field) if isinstance(field, tuple) else field.copy() for field in value]
     return type(value)._make(fields)  # type: ignore[attr-defined,no-any-return]
 
 
 def renumbered(value: B, holds: Holds, new: Ints) -> B:
-    """The block with what was ``n`` in the columns that hold these numbers now ``new[n]``, in all rows in use."""
+    """The block with arrivals, partitions or tags numbered anew: in all rows in use, ``n`` becomes ``new[n]``."""
     declared, changed = declaration(type(value)), dict[str, Any]()
     for group in declared.groups:
         value = straight(value, group)
@@ -271,14 +275,14 @@ def renumbered(value: B, holds: Holds, new: Ints) -> B:
 
 
 def nbytes(value: Any) -> int:
-    """Bytes in the arrays of a block, room that is not in use included, and in the sizes that are saved with them."""
+    """Bytes of memory in the arrays of a block, unused room included, and of the sizes that are saved with them."""
     declared = declaration(type(value))
     sizes = len(declared.groups) + sum(said.wide for _, said in declared.columns.values())
     return 8 * sizes + sum(nbytes(field) if isinstance(field, tuple) else field.nbytes for field in value)
 
 
 def check(value: Any) -> None:
-    """Asserts that the columns of each group have one length, and that no more rows are in use than there are."""
+    """Asserts that the columns of each group have the same length, and that no more rows are in use than there are."""
     declared = declaration(type(value))
     for group, names in declared.groups.items():
         lengths = {getattr(value, name).shape[-1] for name in names}
@@ -293,7 +297,7 @@ def check(value: Any) -> None:
 
 
 def saved(kind: type[Any], values: Sequence[Any], prefix: str = "") -> Iterator[tuple[str, Array]]:
-    """Blocks of one kind as named one-dimensional arrays: each column, the rows in use of all blocks one after another.
+    """Many blocks of one type as named one-dimensional arrays, to be saved.
 
     However many blocks there are, the number of arrays is the same. Of wide columns, which are as wide in every block,
     the width is among them. The first array is empty: its name holds the name and the version of the block.
@@ -378,13 +382,13 @@ def _in_this_version(declared: Declaration, arrays: Mapping[str, Array], prefix:
 
 @cache
 def _fills(kind: Any, group: str) -> tuple[tuple[int, float], ...]:
-    """Where the columns of a group stand in the block, and what their rows hold that are not in use."""
+    """For each column of a group its place in the block, and the value of rows that are not in use."""
     declared = declaration(kind)
     return tuple((kind._fields.index(name), declared.columns[name][1].fill) for name in declared.groups[group])
 
 
 def plain(names: type[N], record: Record) -> N:
-    """Named scalars as Python numbers, all at once, which takes as long as to read one of a record by its name.
+    """All named scalars of a record as Python numbers; it takes no longer than reading a single one by its name.
 
     >>> class Counts(NamedTuple):
     ...     held: int = 0

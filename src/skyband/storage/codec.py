@@ -1,4 +1,4 @@
-"""State as bytes: a versioned header, a fingerprint of the query, and plain arrays. Nothing is ever pickled.
+"""Packs state into bytes and back: a versioned header, JSON values and plain arrays. Nothing is ever pickled.
 
 Layout: magic (8 bytes) | version (u32) | length of the header (u32) | CRC-32 of all that follows (u32) | header
 (JSON) | the arrays, one after the other. The header says for each array its name, dtype and length and how it is
@@ -28,7 +28,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def pack(meta: Mapping[str, Any], arrays: Arrays) -> bytes:
-    """One blob of ``meta`` (JSON values) and one-dimensional arrays."""
+    """Packs ``meta`` (JSON values) and one-dimensional arrays into bytes."""
     written = list(encode(arrays))
     header = json.dumps({"skyband": __version__, "meta": meta, "arrays": [note for note, _ in written]}).encode()
     parts = [header, *(data for _, data in written)]
@@ -39,7 +39,7 @@ def pack(meta: Mapping[str, Any], arrays: Arrays) -> bytes:
 
 
 def unpack(blob: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The inverse of :func:`pack`; raises :class:`StateError` for anything that ``pack`` did not write."""
+    """The inverse of :func:`pack`; raises :class:`StateError` for bytes that ``pack`` did not write."""
     if not isinstance(blob, bytes | bytearray | memoryview):
         raise StateError(f"a saved skyband state is bytes, as dumps() returns them, not {type(blob).__name__}")
     if len(blob) < _HEAD.size or blob[:8] != MAGIC:
@@ -67,5 +67,5 @@ def _writer(blob: bytes | bytearray | memoryview, length: int) -> str:
 
 
 def fingerprint(spec: Mapping[str, Any]) -> str:
-    """A short name for what a state belongs to: equal for equal specs, whatever the order of their fields."""
+    """A short text that identifies a spec: equal for equal specs, whatever the order of their fields."""
     return hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:16]

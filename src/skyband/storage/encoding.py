@@ -1,4 +1,7 @@
-"""Arrays in fewer bytes: states hold many small numbers in wide types, even steps, and the same values again."""
+"""Writes arrays in few bytes, without loss.
+
+States have many small numbers in wide types, many columns of even steps, and many arrays that occur twice.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,16 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-FEW = 64  # an array as short is not compared with others,
-TRIES = 8  # and any other with no more than so many
+FEW = 64  # an array of at most this size is not compared with others
+TRIES = 8  # with how many others of its size an array is compared, at most
 Note = list[Any]
-"""What the header says of an array: name, dtype, size, and then how it was written:
-``"plain"``; ``"same"``, the name of another; ``"even"``, the first and the step; ``"narrow"``, a base and the dtype of
-what is to be added to it."""
+"""What the header says about an array: its name, dtype and size, and how it was written:
+
+- ``"plain"``: as it is;
+- ``"same"``, name: equal to the array of that name;
+- ``"even"``, first, step: numbers at even steps;
+- ``"narrow"``, base, dtype: the differences from a base, in a narrower type."""
 
 
 def encode(arrays: Mapping[str, Array]) -> Iterator[tuple[Note, bytes]]:
-    """A note and the bytes of each one-dimensional array."""
+    """Encodes one-dimensional arrays; gives for each a note for the header, and its bytes."""
     seen: dict[int, list[tuple[str, Array]]] = {}  # by size
     for name, array in arrays.items():
         array = np.ascontiguousarray(array)
@@ -62,5 +68,5 @@ def _encoded(array: Array, alike: list[tuple[str, Array]]) -> tuple[Note, bytes]
 
 
 def _equal(one: Array, other: Array) -> bool:
-    """Whether two arrays of one size are equal; mostly the beginning shows that they are not."""
+    """Whether two arrays of one size are equal. The beginning is compared first: mostly it shows that they are not."""
     return bool(np.array_equal(one[:16], other[:16]) and np.array_equal(one, other))

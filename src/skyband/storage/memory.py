@@ -1,4 +1,4 @@
-"""Memory for answers, from Arrow's pool."""
+"""Gets memory for answers from Arrow's pool, which is faster than ``malloc`` for large arrays that live shortly."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from numpy.typing import DTypeLike, NDArray
 
 
 def empty(size: int, dtype: DTypeLike) -> NDArray[Any]:
-    """An array as of ``numpy.empty``, in memory that Arrow's pool hands out again once the answer is gone.
+    """An array like that of ``numpy.empty``, in memory that Arrow's pool uses again once the answer is gone.
 
-    Answers are large and short-lived. ``malloc`` gives such memory back to the system and then asks for it again page
-    by page, which takes longer than to write the answer.
+    ``malloc`` would give the memory of an answer back to the system, and ask for it again page by page. That takes
+    longer than writing the answer.
     """
     return np.frombuffer(pa.allocate_buffer(size * np.dtype(dtype).itemsize), dtype)

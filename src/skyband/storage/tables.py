@@ -1,4 +1,4 @@
-"""Tables as bytes and as arrays, to be saved with a state."""
+"""Turns tables into bytes or arrays, to be saved with a state, and back."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ def table_from_bytes(data: NDArray[np.uint8]) -> pa.Table:
 
 
 def table_to_arrays(table: pa.Table, prefix: str) -> dict[str, NDArray[Any]]:
-    """A table as arrays: numbers and times one by one, so that they can be encoded; the rest in Arrow's format."""
+    """A table as arrays: one for each column of numbers or times, which can be encoded; the rest as Arrow bytes."""
     table = table.combine_chunks()
     plain = [i for i, column in enumerate(table.columns) if _is_plain(column)]
     arrays = {f"{prefix}.{i}": _bits(table.column(i)) for i in plain}
