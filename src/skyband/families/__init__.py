@@ -1,4 +1,4 @@
-"""The families of queries, one module each; registered here, and asked everywhere else."""
+"""The families of queries: one object each, registered here; the rest of skyband asks them and never branches."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ FAMILIES: dict[str, Family] = {}
 
 
 def register(family: Family) -> None:
-    """Makes a family known by its name, which its queries carry."""
+    """Makes a family known by its name, which its queries have in ``family``."""
     FAMILIES[family.name] = family
 
 
@@ -32,7 +32,7 @@ def of(query: Query) -> Family:
 
 
 def from_spec(spec: Mapping[str, Any]) -> Query:
-    """The inverse of :meth:`Query.spec`; a Python function cannot be brought back."""
+    """The query that :meth:`Query.spec` described; not possible for one with a Python function."""
     kinds = {kind.__name__: kind for family in FAMILIES.values() for kind in family.queries}
     kind = kinds.get(spec.get("type", ""))
     if kind is None:

@@ -1,14 +1,14 @@
-"""Top-k dominating points: objects that are better than most others in every respect.
+"""The family of dominating points: objects that are better than most others in every respect.
 
-Approximate ones are taken only by name or by policy: where windows are filled by the stream itself, the fastest of them
-takes longer than the fastest exact one (``benchmarks/dominating.py``).
+Approximate algorithms are taken only if the query names one or has the policy for it: in windows that the stream fills,
+the fastest of them takes longer than the fastest exact one (``benchmarks/dominating.py --filled``).
 """
 
 from skyband.families.family import Choice, Family, named
 from skyband.query import Query, TopKDominating
 
-SMALL = 1_000  # points in a window whose scores are all kept as quickly as those of a few
-MANY = ((14, 100_000), (10, 50_000))  # dimensions, and up to how many points in a window CLA may be far slower there
+SMALL = 1_000  # in windows of up to so many points, keeping all scores takes no longer than bounding them
+MANY = ((14, 100_000), (10, 50_000))  # from so many dimensions on, in windows of up to so many points, CLA may be slow
 
 
 def _adaptive(queries: tuple[Query, ...]) -> Choice | None:

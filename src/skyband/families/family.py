@@ -1,7 +1,7 @@
 """What the rest of skyband asks of a family of queries.
 
-A family is a kind of ranking: of objects, of pairs, of dominating points, of groups. It is one object, and all that is
-particular to it is an answer that the object gives; nothing outside :mod:`skyband.families` asks which family it has.
+A family is a kind of ranking: of objects, of pairs, of dominating points, of groups. Each is one object, whose methods
+say all that is particular to it. Nothing outside :mod:`skyband.families` asks which family it has.
 """
 
 import importlib
@@ -23,11 +23,11 @@ Rule = Callable[[tuple[Query, ...]], Choice | None]
 
 
 class Added(NamedTuple):
-    """Rows that stand for others. A sum that takes more than a double is told in two of them."""
+    """Rows that stand for others, with their sums. A sum that does not fit into one double is split over two rows."""
 
     group: Ints
     amount: Floats
-    position: Ints  # the newest
+    position: Ints  # that of the newest row summed
     arrival: Ints
 
 
@@ -40,29 +40,29 @@ class Chosen(NamedTuple):
 
 
 def named(queries: tuple[Query, ...]) -> Choice | None:
-    """The algorithm that the query asks for: the first rule of every family."""
+    """The rule that takes the algorithm that the query names: the first rule of every family."""
     name, options = queries[0].algorithm_call()
     return None if name == "auto" else (name, "the query names it", options)
 
 
 def shared(queries: tuple[Query, ...]) -> Choice | None:
-    """The algorithm for queries that can share one state; for families in which ``scase`` does that."""
+    """The rule for several queries that share one state, in families where ``scase`` can serve them."""
     if len(queries) == 1:
         return None
     return "scase", f"{len(queries)} queries share their scores: one K-skyband serves every k and window length", {}
 
 
 class Family(ABC):
-    """One family. What a method does by default is right for most; :mod:`.pairs` is one that differs.
+    """The base of all families. The default of a method suits most of them; :mod:`.pairs` overrides many.
 
     Attributes:
-        name: what it is called; its algorithms are in the package ``skyband.algorithms.<name>``.
+        name: its name; its algorithms are in the package ``skyband.algorithms.<name>``.
         queries: the kinds of query that its algorithms see.
-        rules: which algorithm answers a query; the first rule that has an answer decides.
-        shares: whether queries that differ in k and window only may share one state.
-        looks_back: whether an algorithm asks for the columns of the objects it holds.
+        rules: how the algorithm for a query is chosen: the first rule that gives an answer decides.
+        shares: whether queries that differ only in k and window may share one state.
+        looks_back: whether its algorithms ask for the columns of objects that they hold.
         size: how many objects a row of the answer is made of.
-        rounds: whether the parts of a ranking that is spread have to ask each other.
+        rounds: whether the shards of a ranking that is spread have to ask each other.
     """
 
     name: ClassVar[str]
@@ -74,7 +74,7 @@ class Family(ABC):
     rounds: ClassVar[bool] = False
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)  # as they come back from another process
+        return type(self) is type(other)  # a family that comes from another process is another object
 
     def __hash__(self) -> int:
         return hash(type(self))
@@ -82,11 +82,11 @@ class Family(ABC):
     # --- which algorithm ----------------------------------------------------------------------------------------------
 
     def algorithms(self) -> dict[str, type[Algorithm]]:
-        """Every algorithm of the family, by name; a new module in its package is found by itself."""
+        """Every algorithm of the family, by name. Those of a new module in its package are found by themselves."""
         return found_in(f"skyband.algorithms.{self.name}")
 
     def choose(self, queries: tuple[Query, ...]) -> Chosen:
-        """An algorithm for queries that share a state."""
+        """Chooses the algorithm for one query, or for several that share a state."""
         name, reason, options = next(choice for rule in self.rules if (choice := rule(queries)) is not None)
         found = self.algorithms()
         if name not in found:
@@ -102,7 +102,7 @@ class Family(ABC):
     # --- columns of the answer ----------------------------------------------------------------------------------------
 
     def row(self, objects: Sequence[pa.Table]) -> pa.Table:
-        """What an answer may show: the columns of the objects that its rows are made of."""
+        """The columns that the answer may show, from the columns of the objects that each of its rows is made of."""
         (one,) = objects
         return one
 
@@ -111,7 +111,7 @@ class Family(ABC):
         return [rows]
 
     def spellings(self, column: str) -> set[str]:
-        """What :meth:`row` calls a column of the stream."""
+        """The names that :meth:`row` gives to a column of the stream."""
         return {column}
 
     # --- a stream spread over tasks -----------------------------------------------------------------------------------
@@ -121,54 +121,54 @@ class Family(ABC):
         return query.measure().needs(names)
 
     def travels(self, query: Query, names: Sequence[str]) -> tuple[str, ...]:
-        """The columns that must go on to the state, beside those of partitions and of the answer."""
+        """The columns that a task must send on to the state, beside those of partitions and of the answer."""
         return self.looks_at(query, names)
 
     def scored(self, query: Query) -> scoring.Score | None:
-        """The score of a row, where that is an expression that Spark can compute by itself."""
+        """The score of a row, if it is an expression that Spark can compute by itself; else None."""
         return None
 
     def carried(self, query: Query, column: str) -> Query:
-        """The query over rows that carry in ``column`` what the tasks worked out: scores, or what rows add up to."""
+        """The query over the rows that tasks send: ``column`` has the scores, or the sums, that they computed."""
         return query
 
     def adds_up(self, query: Query) -> bool:
-        """Whether tasks send, instead of the rows of a group in a pane, what they add up to."""
+        """Whether tasks send one sum for each group and pane instead of the rows."""
         return False
 
     def added(self, group: Ints, pane: Ints, amount: Floats, position: Ints, arrival: Ints) -> Added | None:
-        """What the rows of each group and pane add up to; None if that cannot be told in doubles."""
+        """The sums of the rows of each group and pane; None if doubles cannot hold them."""
         raise AssertionError("a family whose rows add up must say to what")
 
     # --- one ranking spread over tasks --------------------------------------------------------------------------------
 
     def splits(self, query: Query, alone: bool) -> bool:
-        """Whether several tasks may work on one ranking over hopping windows of event time, each on a part of its rows.
+        """Whether one ranking (over hopping windows of event time) may be spread over tasks, each with some rows.
 
-        ``alone``: no other query is put to the stream with it.
+        ``alone``: whether it is the only query over the stream.
         """
         return False
 
     def groups(self, tasks: int) -> int:
-        """Into how many groups rows fall, so that each of so many tasks gets a cell, or more than one."""
+        """Into how many groups the rows are divided, so that each of ``tasks`` tasks gets a cell or more."""
         return tasks
 
     def cells(self, groups: int) -> list[tuple[int, ...]]:
-        """The groups whose rows each cell gets. What the cells find best is put together, and the best of it taken."""
+        """For each cell the groups whose rows it gets. The answer is the best of what all cells find."""
         return [(group,) for group in range(groups)]
 
     def together(self, query: Query, names: Sequence[str]) -> tuple[str, ...]:
-        """Rows that are equal in these columns fall into one group."""
+        """The columns by whose hash rows are divided into groups: rows that are equal in them stay together."""
         return (*query.measure().needs(names), str(query.window.on))
 
     def across(self, query: Query, group: str) -> Query:
-        """The query of a cell with the rows of several groups; the column ``group`` tells them apart."""
+        """The query for a cell that has rows of several groups; the column ``group`` says which group a row is of."""
         raise AssertionError("a family that has such cells must say what is asked of them")
 
 
 @cache
 def found_in(package: str) -> dict[str, type[Algorithm]]:
-    """The algorithms in the modules of a package, by name."""
+    """All algorithms in the modules of a package, by name."""
     found: dict[str, type[Algorithm]] = {}
     home = importlib.import_module(package)
     for module in pkgutil.iter_modules(home.__path__, f"{package}."):

@@ -1,4 +1,4 @@
-"""Top-k objects, nearest neighbours among them: every row has a score of its own."""
+"""The family of objects: rankings of single rows by a score, nearest neighbours among them."""
 
 from collections.abc import Sequence
 
@@ -31,7 +31,7 @@ def _every_arrival(queries: tuple[Query, ...]) -> Choice | None:
 
 
 def _unused_error(queries: tuple[Query, ...]) -> str:
-    """Why an error that is allowed is not made use of."""
+    """The words that say why an allowed error is not made use of; none if no error is allowed."""
     if not queries[0].error:
         return ""
     return (f"; an error of {queries[0].error:g} is allowed, but how many objects a time window holds is not known, "
@@ -47,7 +47,7 @@ class Objects(Family):
     shares = True
 
     def looks_at(self, query: Query, names: Sequence[str]) -> tuple[str, ...]:
-        return ()  # but for the score
+        return ()  # Spark computes the score
 
     def scored(self, query: Query) -> scoring.Score | None:
         assert isinstance(query, TopK)

@@ -1,4 +1,4 @@
-"""Top-k pairs: a score for every two objects of the window."""
+"""The family of pairs: rankings of pairs of objects by a score of two."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from skyband.families.family import Choice, Family, named, shared
 from skyband.query import Query, TopKPairs
 from skyband.query.sides import SIDES, beside
 
-LARGE = 50_000  # objects: from about here on TA meets so few of them that its lists pay
+LARGE = 50_000  # objects: in windows from about this size on, TA looks at so few pairs that its lists are worth keeping
 
 
 def _global(queries: tuple[Query, ...]) -> Choice | None:
@@ -27,7 +27,10 @@ def _global(queries: tuple[Query, ...]) -> Choice | None:
 
 
 def _is_global(query: TopKPairs) -> bool:
-    """Whether the score is a global function, if its columns are numbers; which they are is known only later."""
+    """Whether the score is a global function (Shen et al., TKDE 2014, section 5.2), as TA needs.
+
+    The types of the columns are not known yet, so it is assumed that they are numbers.
+    """
     sources = [source for source in (query.terms.score, query.terms.condition) if source is not None]
     names = dict.fromkeys(name[2:] for source in sources for name in source.columns or ())
     try:
@@ -42,13 +45,13 @@ def _any(queries: tuple[Query, ...]) -> Choice | None:
 
 
 class Pairs(Family):
-    """Rankings of pairs of rows. Two rows meet in one cell exactly, of those that share a ranking."""
+    """Rankings of pairs of rows. If a ranking is spread over cells, any two rows meet in exactly one cell."""
 
     name = "pairs"
     queries = (TopKPairs,)
     rules = (named, shared, _global, _any)
     shares = True
-    looks_back = True  # a score that is not compiled is that of columns
+    looks_back = True  # a score that is not compiled is computed from the columns
     size = 2
 
     def row(self, objects: Sequence[pa.Table]) -> pa.Table:
@@ -66,7 +69,7 @@ class Pairs(Family):
         return True
 
     def groups(self, tasks: int) -> int:
-        """So many that each two of them, and each by itself, make a cell for a task.
+        """The least number of groups whose pairs, and the groups by themselves, are as many cells as there are tasks.
 
         >>> [Pairs().groups(tasks) for tasks in (1, 2, 3, 4, 8, 200)]
         [1, 2, 2, 3, 4, 20]
@@ -74,7 +77,7 @@ class Pairs(Family):
         return math.ceil((math.sqrt(8 * tasks + 1) - 1) / 2)
 
     def cells(self, groups: int) -> list[tuple[int, ...]]:
-        """Each two groups, and each by itself.
+        """A cell for each pair of groups, and for each group by itself.
 
         >>> Pairs().cells(2)
         [(0,), (0, 1), (1,)]
@@ -83,4 +86,4 @@ class Pairs(Family):
 
     def across(self, query: Query, group: str) -> Query:
         assert isinstance(query, TopKPairs)
-        return query.but(different=(group, *(query.different or ())))  # those within a group have a cell of their own
+        return query.but(different=(group, *(query.different or ())))  # pairs within a group are found in another cell
