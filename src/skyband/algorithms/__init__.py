@@ -1,1 +1,1 @@
-"""The algorithms: one contract, one file each, named as in their papers."""
+"""The algorithms: one class and one file each, named as in its paper; all of them keep one contract."""

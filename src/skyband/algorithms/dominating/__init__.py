@@ -1,1 +1,1 @@
-"""Algorithms for top-k dominating points, one file each, named as in their paper."""
+"""Algorithms for top-k dominating points, each in a file named as in its paper: Kontaki et al., TKDE 2012."""

@@ -1,1 +1,1 @@
-"""Algorithms for objects assembled from several streams, one file each, named as in their paper."""
+"""Algorithms for groups of rows, and for objects assembled from several streams (Haghani et al., CIKM 2009)."""

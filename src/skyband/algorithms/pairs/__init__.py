@@ -1,1 +1,1 @@
-"""Algorithms for top-k pairs, one file each, named as in their paper."""
+"""Algorithms for top-k pairs, each in a file named as in its paper: Shen et al., TKDE 2014."""

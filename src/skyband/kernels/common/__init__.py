@@ -1,1 +1,1 @@
-"""Loops that several families share."""
+"""Kernels that several families share."""

@@ -1,1 +1,1 @@
-"""Loops for objects assembled from several streams."""
+"""Kernels of the algorithms for groups, and for objects assembled from several streams."""

@@ -1,1 +1,1 @@
-"""Loops of the algorithms for top-k objects."""
+"""Kernels of the algorithms for top-k objects."""

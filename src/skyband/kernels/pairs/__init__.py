@@ -1,1 +1,1 @@
-"""Kernels of top-k pairs (*pairs*: Shen et al., TKDE 2014)."""
+"""Kernels of the algorithms for top-k pairs."""
