@@ -1,1 +1,1 @@
-"""What Spark's tasks do: score, prune and pack, spread, gather."""
+"""What Spark's tasks do with rows: read and prune them, pack them for the shards, and gather the shards' answers."""

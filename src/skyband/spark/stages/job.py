@@ -1,4 +1,4 @@
-"""What every task of a run needs to know. No pyspark here: it is the part that travels to the workers."""
+"""The job: what every task must know to answer a query. It travels to the workers, so it does without pyspark."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,33 +15,35 @@ from skyband.query import Query
 from skyband.query.measures import Measure
 from skyband.spark.stages.spread import Local
 
-PLACES = 48  # shards of unequal work are spread evenly over each number of tasks that divides it
+PLACES = 48  # shards with unequal work are spread evenly over any number of tasks that divides this number
 
 Emit = Literal["final", "changes", "latest"]
 
-# Columns that travel beside the user's own.
+# Columns that travel beside the user's own: the score, the position, and the order of objects that tie.
 SCORE, TIME, TIE = "_skyband_score", "_skyband_time", "_skyband_tie"
-# Columns of what is told of a pane of a sequence: its number; of the numbers that came how many, the highest, how many
-# of them are objects, and the highest of those.
+# With a sequence column, tasks send counts of each pane: the pane; how many numbers came, and the highest of them; how
+# many of these are objects, and the highest of those.
 PANE, COUNT, HIGHEST, VALID, LAST = (f"_skyband_{name}" for name in ("pane", "count", "highest", "valid", "last"))
 
 
 @dataclass(frozen=True)
 class Job:
-    """One query put to a DataFrame.
+    """One query over a DataFrame, and how its state is shared.
 
     Attributes:
-        query: as the user gave it.
-        family: that of the query. It travels with the job, since a worker knows of no others than skyband's own.
+        query: the query as the user gave it.
+        family: its family. It travels with the job, since a worker may not know a family that is not skyband's own.
         schema: the user's columns that must travel: those of the partitions and of the answer.
-        kind: the type of the event-time or sequence column; None where arrival order counts.
+        kind: the type of the event-time or sequence column; None if rows count in the order of their arrival.
         latest: whether the ranking as it stands is wanted, instead of final windows or changes.
-        shards: the names of the tasks that share the state; partitions are spread over them by hash.
-        chunks: pieces of the state of a shard, so that a batch rewrites only those it touches.
-        score, passes, time, tie, part: the columns that tell the score, whether ``where`` is true, the position, the
-            order of ties, and the piece of the state. None where there is none: the score is then that of a Python
-            function, every row passes, arrival order counts, ties have no order, or there is one piece only.
-        groups: into how many groups the rows of one ranking fall that several shards work on; ``part`` tells the group.
+        shards: the names of the shards, which are numbers; partitions are spread over them by hash.
+        chunks: the number of pieces of the state of each shard. A micro-batch rewrites only the pieces it touches.
+        score: the column of scores; None if a Python function computes them.
+        passes: the column that says whether ``where`` is true; None if every row that comes passes.
+        time: the column of positions; None if rows count in the order of their arrival.
+        tie: the column that orders objects that tie in score and event time; None if there is none.
+        part: the column that says which piece of the state, or which group, a row is for; None if there is only one.
+        groups: into how many groups the rows are divided if one ranking is spread over the shards; else 1.
     """
 
     query: Query
@@ -64,11 +66,11 @@ class Job:
 
     @property
     def spread(self) -> bool:
-        """Whether several shards work on one ranking (see :mod:`skyband.spark.stages.spread`)."""
+        """Whether one ranking is spread over several shards (see :mod:`skyband.spark.stages.spread`)."""
         return self.groups > 1
 
     def crosses(self, shard: int) -> bool:
-        """Whether a shard has the rows of several groups, and works across them rather than within one."""
+        """Whether a shard has the rows of several groups, and is to combine rows of different groups only."""
         return self.spread and len(self.family.cells(self.groups)[self.shards.index(shard)]) > 1
 
     @property
@@ -77,7 +79,7 @@ class Job:
         return self.spread and self.family.rounds
 
     def places(self, part: int) -> list[tuple[int, int]]:
-        """The shards, and in each the chunk, that rows of a piece (or of a group, if spread) go to."""
+        """Where the rows of a part go: pairs of a shard and a piece of its state. A group may go to several shards."""
         if not self.spread:
             return [(self.shards[part // self.chunks], part % self.chunks)]
         owners = zip(self.shards, self.family.cells(self.groups), strict=True)
@@ -85,26 +87,26 @@ class Job:
 
     @property
     def pruned(self) -> bool:
-        """Whether tasks send only the top k of each pane: exact for hopping windows whose panes a row shows."""
+        """Whether tasks send only the top k of each pane: for hopping windows, if a row's position is known there."""
         return self.query.window.hopping and self.time is not None and prepare(self).plan.algorithm.name == "mintopk"
 
     @cached_property
     def summed(self) -> bool:
-        """Whether tasks send only the sums of each object and pane."""
+        """Whether tasks send only the sums of each group and pane."""
         return self.family.adds_up(self.query)
 
     @property
     def fewer(self) -> bool:
-        """Whether tasks send less than they get; what is late is then found out pane by pane."""
+        """Whether tasks send fewer rows than they get; which rows are late is then decided pane by pane."""
         return self.pruned or self.summed
 
     @property
     def sequence(self) -> bool:
-        """Whether rows are placed by their number in a sequence."""
+        """Whether the window goes by a sequence column."""
         return self.time is not None and not self.query.window.time
 
     def spec(self) -> dict[str, Any]:
-        """What a saved state belongs to, as plain JSON values."""
+        """A description of the job as plain JSON values, saved with the state to tell whose it is."""
         columns = [[field.name, str(field.type)] for field in self.schema]
         return {"query": self.query.spec(), "columns": columns, "on": str(self.kind), "arrival": self.tie,
                 "latest": self.latest, "shards": len(self.shards), "chunks": self.chunks,
@@ -112,21 +114,21 @@ class Job:
 
 
 class Prepared(NamedTuple):
-    """What follows from a job, and takes too long to work out for every batch."""
+    """What follows from a job: it takes too long to compute for every batch."""
 
-    query: Query  # over rows that carry their position and, for objects, their score
-    measure: Measure  # of the user's query
+    query: Query  # over the rows that travel, which have their position and, for objects, their score
+    measure: Measure  # that of the user's query
     plan: Plan
-    across: Plan  # of a shard that works across groups
+    across: Plan  # for a shard that crosses groups
     layout: Layout
-    local: Layout  # of what a shard tells: the answer itself, unless others work on the same ranking
+    local: Layout  # the form of a shard's answer: that of the query, unless the ranking is spread
     travelling: pa.Schema
     answer: pa.Schema
 
 
 @lru_cache(maxsize=256)
 def prepare(job: Job) -> Prepared:
-    """Works it out once in a process; Spark uses its Python workers again and again."""
+    """Prepares a job, once in each process: Spark uses its Python workers again and again."""
     query = job.query
     changes: dict[str, Any] = {} if job.kind is None else {"window": replace(query.window, on=TIME)}
     if query.row_condition is not None:
@@ -156,7 +158,7 @@ def _answer_schema(job: Job, layout: Layout) -> pa.Schema:
 
 
 def shard_names(count: int) -> list[int]:
-    """Numbers that Spark's hash spreads evenly over ``count`` tasks, so that no task gets two shards and another none.
+    """Names for shards with equal work: numbers that Spark's hash sends to ``count`` different tasks.
 
     >>> shard_names(4)
     [0, 2, 6, 12]
@@ -170,10 +172,10 @@ def shard_names(count: int) -> list[int]:
 
 
 def cell_names(work: Sequence[int]) -> list[int]:
-    """The same for shards of which some have more to do, over any usual number of tasks.
+    """Names for shards with unequal work: numbers that Spark's hash spreads evenly over any usual number of tasks.
 
-    There are not as many tasks as shards then; and how many there are must not matter, since a checkpoint may go on on
-    more cores. Zero is among the names, as above: by that shard a checkpoint with other ones is known.
+    The number of tasks is not known, since a checkpoint may go on with more cores. Zero is always among the names, here
+    and above: the shard 0 finds out if a checkpoint was written with other shards.
 
     >>> [_murmur3(name) % 2 for name in cell_names([1, 2, 1])]
     [0, 1, 0]

@@ -1,6 +1,6 @@
-"""The first stage: each task prunes its own rows and packs what is left, an Arrow table for each piece of the state.
+"""The first stage: each task prunes its own rows, and packs the rest into one row for each piece of the state.
 
-Rows cost more on their way between Spark and Python than in any algorithm, so a task sends a handful of packed rows.
+A row costs more on its way between Spark and Python than in any algorithm, so a task sends only a few, packed rows.
 """
 
 import time as clock
@@ -23,8 +23,8 @@ from skyband.spark.stages.parcel import packed
 
 PACKED = pa.schema({
     "shard": pa.int32(),
-    "chunk": pa.int32(),  # -1: counts only, sent to every shard
-    "order": pa.int64(),  # of the packets, where rows are taken in the order of their arrival
+    "chunk": pa.int32(),  # the piece of the state; -1: counts only, sent to every shard
+    "order": pa.int64(),  # the order of packets, if rows are taken in the order of their arrival
     "data": pa.binary(),  # rows, as an Arrow stream
     "counts": pa.binary(),  # how many rows of each pane there were, as an Arrow stream
     "newest": pa.int64(),
@@ -33,8 +33,8 @@ PACKED = pa.schema({
     "ms": pa.float64(),
 })  # fmt: skip
 GATHER = 1 << 18  # rows that may pile up in a task before they are pruned together
-SEND = 1 << 21  # rows that no pruning makes fewer are sent in packets of so many
-WORTH = 0.8  # where more than this share of a batch survives, batches are not pruned one by one any more
+SEND = 1 << 21  # rows in a packet, at most, if pruning does not make them fewer
+WORTH = 0.8  # if more than this share of a batch survives pruning, further batches are not pruned one by one
 
 Packets = Iterator[dict[str, Any]]
 _NO_COUNTS = {"newest": -FOREVER, "seen": 0, "invalid": 0, "ms": 0.0}
@@ -43,12 +43,12 @@ _NO_COUNTS = {"newest": -FOREVER, "seen": 0, "invalid": 0, "ms": 0.0}
 def packer(
     jobs: tuple[Job, ...], names: list[str], task: Callable[[], int]
 ) -> Callable[[Iterable[pa.RecordBatch]], Any]:
-    """The function for ``mapInArrow``.
+    """The function of the first stage, for ``mapInArrow``.
 
     Args:
-        jobs: the queries.
-        names: what the columns that come are called.
-        task: tells the number of the task it runs in.
+        jobs: the jobs of all queries.
+        names: the names of the columns that come.
+        task: a function that returns the number of the task it is called in.
     """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -69,7 +69,7 @@ def _batches(packets: Packets) -> Iterator[pa.RecordBatch]:
 
 
 class Batch(NamedTuple):
-    """Rows with what ranks them."""
+    """Rows together with the values that rank them."""
 
     table: pa.Table
     score: Floats
@@ -85,12 +85,12 @@ class Batch(NamedTuple):
 
 
 class Packer:
-    """Takes in the rows of one task for one query.
+    """Prunes and packs the rows of one task for one query.
 
     Args:
-        job: the query.
-        task: a number by which the tasks of a batch are in order.
-        counting: whether to tell how many rows were seen; of several queries one does.
+        job: the job of the query.
+        task: the number of the task, by which packets are ordered.
+        counting: whether to report how many rows were seen; only one of several queries does.
     """
 
     def __init__(self, job: Job, task: int = 0, counting: bool = True) -> None:
@@ -111,7 +111,7 @@ class Packer:
         self.order = task << 32
 
     def add(self, table: pa.Table) -> Packets:
-        """One Arrow batch; yields what has to be sent at once because there is too much of it."""
+        """Takes in an Arrow batch; yields packets if so many rows have piled up that some must be sent."""
         start = clock.perf_counter()
         self.seen += table.num_rows
         rows = self._read(table)
@@ -135,7 +135,7 @@ class Packer:
         self.spent += clock.perf_counter() - start
 
     def finish(self) -> Packets:
-        """What is left, and to every shard where the task stands."""
+        """Yields the packets of the remaining rows, and a packet with counts for every shard."""
         start = clock.perf_counter()
         self._gather()
         yield from self._send()
@@ -156,8 +156,8 @@ class Packer:
     def _read(self, table: pa.Table) -> Batch:
         """The rows that have a score and a position, with the columns that travel.
 
-        In a sequence a row that does not pass or has no score keeps its place: where every row travels it goes along
-        without a score, and else it is counted.
+        With a sequence column, a row that does not pass or has no score still uses up its number. If every row
+        travels, it goes along without a score; if rows are pruned, it is counted.
         """
         job = self.job
         passes = None if job.passes is None else pc.fill_null(table.column(job.passes), False).to_numpy()
@@ -183,9 +183,9 @@ class Packer:
         return rows.where(passes & ~bad)
 
     def _scores(self, table: pa.Table, passes: NDArray[np.bool_] | None) -> Floats:
-        """The scores as the user wrote them; for other than objects, NaN where a row is invalid or does not pass.
+        """The scores as the user wrote them; in families other than objects, NaN if a row is invalid or does not pass.
 
-        What is summed is amounts, whichever sums come first.
+        If rows are summed, these are the amounts, whether the largest or the smallest sums come first.
         """
         if self.job.score is not None:
             return numbers(table, self.job.score)
@@ -197,7 +197,7 @@ class Packer:
         return self._pruned(rows) if self.job.pruned else self._summed(rows)
 
     def _summed(self, rows: Batch) -> Batch:
-        """For each combination of values of the columns that travel, and pane, what its rows add up to."""
+        """One row with the sum for each pane and each combination of values of the columns that travel."""
         groups = Keys(rows.table.slice(0, 0))
         code = groups.encode(rows.table)
         added = self.job.family.added(code, rows.time // self.window.pane, rows.score, rows.time, rows.tie)
@@ -206,7 +206,7 @@ class Packer:
         return Batch(groups.rows.take(pa.array(added.group)), added.amount, added.position, added.arrival)
 
     def _pruned(self, rows: Batch) -> Batch:
-        """The top k of every partition and pane, and rows that tie with them in everything that ranks."""
+        """The top k of every partition and pane, and rows that tie with them in all values that rank rows."""
         names = self.query.partition_by
         keys = Keys(rows.table.select(names).slice(0, 0)) if names else None
         key = NOTHING if keys is None else keys.encode(rows.table)
@@ -217,20 +217,20 @@ class Packer:
         return rows.take(kept) if kept.size < rows.score.size else rows
 
     def _count_rows(self, time: Ints) -> None:
-        """How many rows of each pane have come: whether they are late is found out later."""
+        """Counts the rows of each pane; which of them are late is found out later."""
         first, length = panes.count_runs(NOTHING, _read_only(time), self.window.pane)
         counts = pa.table({"pane": time[first] // self.window.pane, "count": length})
         self.counts.append(counts if first.size < 64 else _total([counts], ["pane"]))
 
     def _count_numbers(self, rows: Batch, valid: NDArray[np.bool_]) -> None:
-        """How many numbers of each partition and pane have come, how many of them are objects, and the last of both."""
+        """Counts the numbers that came of each partition and pane, and how many are objects; notes the last of both."""
         names = [*self.query.partition_by, *([self.job.part] if self.job.part else [])]
         extra = {PANE: rows.time // self.window.pane, COUNT: np.ones_like(rows.time), HIGHEST: rows.time,
                  VALID: valid.astype(np.int64), LAST: np.where(valid, rows.time, -1)}  # fmt: skip
         self.counts.append(_total([_widened(rows.table.select(names), extra)], [*names, PANE]))
 
     def _gather(self) -> None:
-        """Prunes together what was pruned batch by batch."""
+        """Joins the batches that have piled up, and prunes their rows together."""
         if len(self.kept) > 1:
             table = pa.concat_tables([rows.table for rows in self.kept])
             columns = (np.concatenate(column) for column in list(zip(*self.kept, strict=True))[1:])
@@ -239,7 +239,7 @@ class Packer:
             self.rows = self.kept[0].score.size
 
     def _send(self) -> Packets:
-        """The rows, and in a pruned sequence the counts, of each piece of the state."""
+        """Yields a packet for each piece of the state: its rows, and if a sequence is pruned, its counts."""
         rows = _split(self._travelling(self.kept[0]), self.job.part, self.job.spread) if self.kept else {}
         counts: dict[int, pa.Table] = {}
         if self.job.sequence and self.counts:
@@ -261,17 +261,17 @@ class Packer:
 
 
 def _widened(table: pa.Table, columns: dict[str, NDArray[Any]]) -> pa.Table:
-    """A table with more columns. One that has none so far does not know how many rows it has."""
+    """A table with more columns; it may have had none, and then does not know how many rows it has."""
     return pa.table([*table.columns, *map(pa.array, columns.values())], [*table.column_names, *columns])
 
 
 def numbers(table: pa.Table, name: str) -> Floats:
-    """A column of doubles; NaN for NULL."""
+    """A column as doubles; NaN for NULL."""
     return table.column(name).to_numpy()  # type: ignore[no-any-return]
 
 
 def integers(table: pa.Table, name: str) -> Ints:
-    """A column of whole numbers, or of times in microseconds; -FOREVER for NULL."""
+    """A column of integers or times (in microseconds) as integers; -FOREVER for NULL."""
     column = table.column(name)
     if column.type != pa.int64():
         column = column.cast(pa.int64())
@@ -285,14 +285,14 @@ def _exceeds(time: Ints) -> bool:
 
 
 def _read_only(column: NDArray[Any]) -> NDArray[Any]:
-    """So that one compiled version of a kernel serves Arrow's memory and NumPy's."""
+    """A read-only view, so that kernels are compiled only once for Arrow's memory (read-only) and NumPy's."""
     view = np.ascontiguousarray(column).view()
     view.flags.writeable = False
     return view
 
 
 def _total(counts: list[pa.Table], names: list[str]) -> pa.Table:
-    """Counts of the same group together."""
+    """The counts of several tables, added up for rows that are equal in some columns."""
     table = pa.concat_tables(counts)
     rest = [name for name in table.column_names if name not in names]
     total = table.group_by(names).aggregate([(name, "max" if name in (HIGHEST, LAST) else "sum") for name in rest])
@@ -300,7 +300,7 @@ def _total(counts: list[pa.Table], names: list[str]) -> pa.Table:
 
 
 def _split(table: pa.Table, part: str | None, keep: bool = False) -> dict[int, pa.Table]:
-    """The rows of each piece of the state, in their order, without the column that tells it unless it is to be kept."""
+    """The rows of each piece of the state, in their order; the column that names the piece is dropped unless kept."""
     if not table.num_rows:
         return {}
     if part is None:

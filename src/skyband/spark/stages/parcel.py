@@ -1,4 +1,4 @@
-"""Tables on their way between tasks, and in the state, as bytes."""
+"""Packs tables into bytes, for their way between tasks and for the state."""
 
 import pyarrow as pa
 
@@ -7,7 +7,7 @@ from skyband.storage.tables import table_from_arrays, table_to_arrays
 
 
 def packed(table: pa.Table) -> bytes:
-    """A table in few bytes: what costs most between Python and Java is to copy them, again and again."""
+    """A table in few bytes: between Python and Java, copying bytes again and again is what costs most."""
     return state.pack({}, table_to_arrays(table, "table"))
 
 

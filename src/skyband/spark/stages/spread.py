@@ -1,9 +1,9 @@
-"""One ranking spread over several shards: which rows go where, and how what the shards tell becomes one answer.
+"""Gathers one ranking that is spread over several shards: how the shards' answers become one answer.
 
-Rows fall into groups by hash. A shard, here a *cell*, gets the rows of one group or more (the family says of which) and
-works on them with the engine as if they were the whole stream; what it finds best in a window it tells with the whole
-rows. All cells close the same windows in the same micro-batch, so that their answers can be merged without any more
-state.
+Rows are divided into groups by hash. A shard is here called a *cell*: it gets the rows of one or more groups (the
+family says which) and ranks them with the engine as if they were the whole stream. For each window it sends its best,
+with all columns of their rows. All cells close the same windows in the same micro-batch, so their answers can be merged
+without further state.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ from skyband.families import Family
 from skyband.query import Query
 from skyband.spark.stages.ties import in_order
 
-# Columns of what a cell tells; the last one begins the names of those that the algorithm made.
+# Columns of a cell's answer; the last is a prefix, for columns that the algorithm computed.
 END, GOODNESS, VALUE = "_skyband_end", "_skyband_goodness", "_skyband_value_"
 
 
 class Local(Layout):
-    """What a cell tells of a window that closed: its end, and the goodness and the whole rows of the best."""
+    """The form of a cell's answer: for its best in each closed window the window's end, the goodness and whole rows."""
 
     def __init__(self, query: Query, schema: pa.Schema) -> None:
         super().__init__(query, schema)
@@ -37,7 +37,7 @@ class Local(Layout):
 
 
 def gathered(family: Family, query: Query, layout: Layout, told: Sequence[pa.Table], time: str, tie: str) -> pa.Table:
-    """The answer: of each window the best of all that the cells told."""
+    """The answer to the query: for each window the best of the cells' answers."""
     table = pa.concat_tables(told).combine_chunks()
     end, goodness = table.column(END).to_numpy(), table.column(GOODNESS).to_numpy()
     made = [name for name in table.column_names if name.startswith(VALUE)]
@@ -52,7 +52,7 @@ def gathered(family: Family, query: Query, layout: Layout, told: Sequence[pa.Tab
 
 
 def _best(end: Ints, goodness: Floats, k: int, ties: bool) -> Ints:
-    """Which rows, given in the order of their window and rank, are among the k best of their window."""
+    """Which rows are among the k best of their window; the rows are ordered by window and rank."""
     first = np.flatnonzero(np.append(True, np.diff(end) != 0)) if end.size else end
     size = np.diff(np.append(first, end.size))
     wanted = np.arange(end.size) - np.repeat(first, size) < k
@@ -62,16 +62,16 @@ def _best(end: Ints, goodness: Floats, k: int, ties: bool) -> Ints:
 
 
 def _newness(objects: list[pa.Table], time: str, tie: str) -> list[Ints]:
-    """Sort keys, the last one first in rank, that put newer rows of the answer above older ones.
+    """Sort keys, the most important one last, by which newer rows of the answer rank before older ones.
 
-    ``objects`` are those that the rows are made of; of several the older one counts first.
+    ``objects`` are the objects that each row is made of. If they are several, the older one is compared first.
     """
     rank = _rank(pa.concat_tables(objects), time, tie).reshape(len(objects), -1)
     return [*np.sort(rank, axis=0)[::-1]]
 
 
 def _rank(rows: pa.Table, time: str, tie: str) -> Ints:
-    """Where each row stands by time, tie and content; equal rows stand at the same place."""
+    """The rank of each row by time, tie and content; equal rows have the same rank."""
     plain = {name: pa.array(map(repr, column.to_pylist())) if pa.types.is_nested(column.type) else column
              for name, column in zip(rows.column_names, rows.columns, strict=True)}  # fmt: skip
     distinct = Keys(pa.table(plain).slice(0, 0))

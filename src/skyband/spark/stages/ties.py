@@ -1,4 +1,4 @@
-"""The order of objects that tie in score and event time, where there is no order of arrival: a column, then content."""
+"""Orders objects that tie in score and event time: by a column, then by content, as Spark has no order of arrival."""
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,7 @@ from skyband.kernels.common.sorting import tied
 
 
 def in_order(table: pa.Table, *by: NDArray[np.int64] | NDArray[np.float64]) -> Ints:
-    """An order by these values, the last one first in rank; where all are equal, by the content of the rows."""
+    """The order of rows by these values, the most important one last; rows equal in all go by their content."""
     order = np.lexsort(by)
     if order.size < 2:
         return order
@@ -26,9 +26,9 @@ def in_order(table: pa.Table, *by: NDArray[np.int64] | NDArray[np.float64]) -> I
 
 
 def number(table: pa.Table, key: Ints, score: Floats, time: Ints, tie: Ints) -> Ints:
-    """Which row gets each number, so that among objects that tie the newer one has the higher number.
+    """For each number the row that gets it, such that of objects that tie the newer one gets the higher number.
 
-    Rows that tie with none keep their place: mostly that is all of them.
+    Rows that tie with no other, which mostly are all, keep their place.
     """
     order = np.arange(score.size)
     among = np.flatnonzero(tied(key, score, time))
@@ -41,12 +41,12 @@ def number(table: pa.Table, key: Ints, score: Floats, time: Ints, tie: Ints) -> 
         new_group[1:] |= column[turn][1:] != column[turn][:-1]
     group = np.cumsum(new_group)
     rows = among[turn]
-    order[rows[np.lexsort((rows, group))]] = rows  # the places of a group are handed out in its order
+    order[rows[np.lexsort((rows, group))]] = rows  # the places of tied rows are given to them in their order
     return order
 
 
 def _content_rank(table: pa.Table) -> Ints:
-    """Where each row stands when they are sorted by all their columns."""
+    """The rank of each row when rows are sorted by all their columns."""
     columns = {
         str(i): pa.array(map(repr, column.to_pylist())) if pa.types.is_nested(column.type) else column
         for i, column in enumerate(table.columns)
