@@ -1,7 +1,7 @@
-"""The stateful operator: hands packets to :mod:`.shard`, and keeps the pieces in Spark's state store.
+"""The stateful operator: hands packets to :mod:`.shard`, and keeps pieces in Spark's state store.
 
-It is a processor of plain rows (``transformWithState``): a handful of packed rows come and go, which costs a third of
-what the pandas variant does.
+It is a processor of plain rows (``transformWithState``). For the few packed rows that come and go, that costs a third
+of the pandas variant.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,15 +19,15 @@ from skyband.spark.stages.spread import gathered
 from skyband.spark.state.shard import Packet, Pieces, Step, merge
 from skyband.spark.worker import settle
 
-# Not as text: Java would be asked to read it, for every task of every batch.
+# Schemas are not written as text, which Java would have to parse for every task of every batch.
 _BLOB = StructType([StructField("blob", BinaryType())])
 _CHUNK = StructType([StructField("chunk", LongType())])
 
 
 class StoredPieces:
-    """Pieces in the state store.
+    """The pieces of a shard in Spark's state store.
 
-    The names of the variables are part of the checkpoint: under another name Spark finds nothing and says nothing.
+    The names ``head`` and ``pieces`` are part of the checkpoint: with another name Spark finds nothing, without a word.
     """
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
@@ -54,7 +54,7 @@ class StoredPieces:
 
 
 class Operator(StatefulProcessor):
-    """Restore, update, save: a step over a stream."""
+    """Runs a step over a stream: for each micro-batch it restores pieces of the state, updates and saves them."""
 
     def __init__(self, step: Step, schema: pa.Schema) -> None:
         self._step, self._names = step, schema.names
@@ -69,7 +69,7 @@ class Operator(StatefulProcessor):
 
 
 class MemoryPieces:
-    """Pieces of a run over a static DataFrame, or of a test."""
+    """The pieces of a shard in memory, for a static DataFrame or a test."""
 
     def __init__(self) -> None:
         self.blobs: dict[int, bytes] = {}
@@ -92,7 +92,7 @@ class MemoryPieces:
 
 
 def at_once(step: Step, schema: pa.Schema) -> Callable[[pa.Table], pa.Table]:
-    """The function for ``applyInArrow``: all rows of a shard at once, and then the stream has ended."""
+    """The function for ``applyInArrow``: runs a step over all rows of a shard at once, after which the stream ends."""
 
     def run(table: pa.Table) -> pa.Table:
         rows = table.to_pylist()
@@ -104,7 +104,7 @@ def at_once(step: Step, schema: pa.Schema) -> Callable[[pa.Table], pa.Table]:
 
 
 def merging(jobs: tuple[Job, ...]) -> Step:
-    """Takes packets into the state of the shard's job."""
+    """The step that takes packets into the state of a shard."""
 
     def step(shard: int, rows: list[dict[str, Any]], pieces: Pieces, ended: bool) -> Iterator[dict[str, Any]]:
         return merge(job_of(jobs, shard), list(map(Packet.of, rows)), pieces, ended, shard)
@@ -113,12 +113,12 @@ def merging(jobs: tuple[Job, ...]) -> Step:
 
 
 def job_of(jobs: tuple[Job, ...], shard: int) -> Job:
-    """The job that a shard works for."""
+    """The job that a shard belongs to."""
     return next(job for job in jobs if shard in job.shards)
 
 
 def answer_schema(jobs: tuple[Job, ...], several: bool) -> pa.Schema:
-    """The columns of the answer: those of all queries, behind the name of the query if there are several."""
+    """The columns of the answer: those of all queries, after the name of the query if there are several."""
     schemas = [prepare(job).answer for job in jobs]
     first = pa.schema({"query": pa.string()} if several else {})
     return pa.unify_schemas([first, *schemas])
@@ -136,7 +136,7 @@ def unpacker(jobs: tuple[Job, ...], several: bool) -> Callable[[Iterable[pa.Reco
         return table.select(schema.names).to_batches()  # type: ignore[no-any-return]
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        told: dict[Job, list[pa.Table]] = {}  # by the cells of rankings that are spread
+        told: dict[Job, list[pa.Table]] = {}  # the answers of the cells, for rankings that are spread
         for batch in batches:
             for shard, data in zip(batch["shard"].to_pylist(), batch["data"].to_pylist(), strict=True):
                 job, table = job_of(jobs, shard), unpacked(data)

@@ -1,4 +1,4 @@
-"""A piece of the state for every other kind of window and algorithm: it gets every row."""
+"""The piece of the state for windows and algorithms that need every row: it has a whole pipeline of the engine."""
 
 from typing import Any
 
@@ -18,11 +18,11 @@ from skyband.storage import codec as state
 
 
 class Ordered(Intake):
-    """Takes rows with an event time in its order, as soon as the watermark has passed them."""
+    """Reads rows in the order of their event times: each is taken as soon as the watermark has passed it."""
 
     now = -FOREVER  # the newest event time over all tasks, this batch included
-    grain = 1  # a row is late if all the positions it stands for are: more than one if it is the sum of a pane
-    waits = True  # False: rows are taken as they come, in the order of event time within a batch
+    grain = 1  # how many positions a row stands for, if it is the sum of a pane; it is late if all of them are
+    waits = True  # False: rows do not wait for the watermark, but are taken in the order of event time in each batch
 
     def _in_time(self, table: pa.Table, measured: Measured, position: Ints) -> Ready:
         assert self.window.late is not None
@@ -47,7 +47,7 @@ class Ordered(Intake):
 
 
 class Spelled(Pipeline):
-    """A pipeline over rows that carry their position as a number, and that writes it as the user's column has it."""
+    """A pipeline over rows whose position is a number; the answer shows it in the type of the user's column."""
 
     def __init__(self, job: Job, across: bool = False) -> None:
         super().__init__(prepare(job).across if across else prepare(job).plan, Ordered)
@@ -72,7 +72,7 @@ class Spelled(Pipeline):
         return table
 
     def latest(self, touched: Ints, k: int) -> pa.Table:
-        """The first k ranks of some partitions as they stand."""
+        """The present ranking of some partitions, its first k ranks."""
         assert self.store is not None
         query, nothing = self.queries[0], self.store.table.slice(0, 0)
         event = self.algorithm.result(query, query.k)
@@ -81,7 +81,7 @@ class Spelled(Pipeline):
 
 
 class Packed(Chunk):
-    """A whole pipeline, for every other kind of window and algorithm."""
+    """A piece of the state with a whole pipeline, which gets every row."""
 
     def __init__(self, job: Job, across: bool = False) -> None:
         super().__init__(job)
@@ -90,7 +90,7 @@ class Packed(Chunk):
         self.intake = self.pipeline.intake
         self.intake.waits = not job.latest
         self.intake.grain = self.window.pane if job.summed else 1
-        self.inherited: list[pa.Table] = []  # changes from the answer of a job that wanted more
+        self.inherited: list[pa.Table] = []  # changes from the answer of the former job, with a larger k or window
         self.fields = self.prepared.travelling
         if self.window.time:
             self.fields = self.fields.set(self.fields.get_field_index(TIME), pa.field(TIME, pa.timestamp("us", "UTC")))
@@ -138,7 +138,7 @@ class Packed(Chunk):
             self.inherited = [self.pipeline.changes_since(other)]
 
     def _alive(self) -> pa.Table:
-        """The partitions that hold something."""
+        """The partitions that hold at least one object."""
         partitions, alive = self.intake.partitions, self.pipeline.algorithm.partitions()
         return self.fields.empty_table() if partitions is None else partitions.rows.take(pa.array(alive))
 

@@ -1,4 +1,4 @@
-"""A piece of the state takes in packed rows. Restore, update, save: the engine decides everything."""
+"""What every piece of the state does: it is restored, takes in packed rows, and is saved; the engine ranks the rows."""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -16,56 +16,56 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Arrived(NamedTuple):
-    """What a batch brings to a piece of the state."""
+    """What a micro-batch brings to a piece of the state."""
 
     rows: pa.Table | None
-    counts: pa.Table | None  # pruned sequences: numbers that came, by partition and pane
-    newest: int  # event time over all tasks, this batch and the earlier ones
-    before: int  # the same without this batch
-    ended: bool = False  # whether no batch comes any more
+    counts: pa.Table | None  # if a sequence is pruned: how many numbers came, by partition and pane
+    newest: int  # the newest event time over all tasks, this batch included
+    before: int  # the newest event time before this batch
+    ended: bool = False  # whether this is the last batch
 
 
 class Chunk(ABC):
-    """A piece of the state."""
+    """A piece of a shard's state."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.prepared = prepare(job)
         self.query = self.prepared.query
         self.window = self.query.window
-        self.late = 0  # rows of the batch just taken in that came too late
+        self.late = 0  # how many rows of the last batch came too late
         self.former = job  # the job that saved the state
 
     @abstractmethod
     def take_in(self, arrived: Arrived) -> pa.Table:
-        """The answer that the batch brings about."""
+        """Takes in a micro-batch; returns the answer that it brings about."""
 
     @abstractmethod
     def due(self, newest: int) -> int:
-        """The newest event time at which there will be something to do even if no row comes; FOREVER: never."""
+        """At which newest event time the piece has work to do even if no row comes for it; FOREVER if never."""
 
     @property
     @abstractmethod
     def candidates(self) -> int:
-        """Objects held."""
+        """How many objects are held."""
 
     @abstractmethod
     def save(self) -> bytes: ...
 
     @abstractmethod
     def restore(self, meta: dict[str, Any], arrays: Arrays, former: Job) -> None:
-        """Take back what ``former`` saved: this job, or one whose state holds what this one needs."""
+        """Goes on from what ``former`` saved: this job, or one whose state has all that this job needs."""
 
     def _watermark(self, newest: int) -> int:
         return newest - (self.window.late or 0)
 
     def _boundary(self, newest: int) -> int:
-        """The newest event time at which the next window is final (or is the present one, if the latest is wanted)."""
+        """At which newest event time the next window is final; with ``latest``, when it becomes the present one."""
         late = 0 if self.job.latest else self.window.late or 0
         return (newest - late) // self.window.slide * self.window.slide + self.window.slide + late
 
     def _moved(self, arrived: Arrived) -> bool:
-        """Whether the present window of all partitions is another one now, or wanted otherwise."""
+        """Whether the present ranking may differ in all partitions: the window has moved, or the job is another one."""
         window = self.window
         if self.former is not self.job:
             return True
@@ -75,9 +75,9 @@ class Chunk(ABC):
 def latest(
     event: Rankings, columns: pa.Table, partitions: Keys | None, touched: Ints, layout: Layout, k: int
 ) -> pa.Table:
-    """The rankings of the partitions ``touched``, exactly k ranks each; those that do not exist have no score.
+    """The rankings of the partitions ``touched``, always k ranks each; a rank without an object has no score.
 
-    ``columns`` are those of the objects of the event, or of its pairs.
+    ``columns`` are the columns of the objects (or pairs) in ``event``.
     """
     size = np.diff(event.offset)
     names = None if partitions is None else partitions.rows.take(pa.array(np.repeat(event.partition, size)))

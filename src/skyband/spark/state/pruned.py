@@ -1,4 +1,4 @@
-"""A piece of the state for hopping windows whose panes a row shows: it gets the top k of each pane."""
+"""The piece of the state for hopping windows of which tasks send only the top k of each pane."""
 
 from typing import Any
 
@@ -122,7 +122,7 @@ class Pruned(Chunk):
         return NOTHING if self.partitions is None else self.partitions.encode(table)
 
     def _numbered(self, table: pa.Table, rows: Rows) -> Ints:
-        """Adds the columns of new rows to those held; afterwards the numbers of all are in the order of ties."""
+        """Adds the columns of new rows to the table, and numbers all objects so that of a tie the newer is higher."""
         held = self.table.num_rows
         both = pa.concat_tables([self.table, table.select(self.table.column_names)])
         old = self.algorithm.held_rows()
@@ -138,8 +138,8 @@ class Pruned(Chunk):
         return place[held:]
 
     def _latest(self, newest: int, touched: Ints) -> pa.Table:
-        # The present window follows from all rows, those of other shards and those that were pruned among them. Windows
-        # over a sequence are each partition's own, and of each pane that holds an object a row has come.
+        # The present window depends on all rows, also on those of other shards and on those that were pruned. Not so
+        # with a sequence: there each partition has windows of its own, and of each pane with an object a row has come.
         if self.sequence is None:
             self.algorithm.look_ahead(newest)
         event = self.algorithm.result(self.query, self.query.k)

@@ -1,4 +1,4 @@
-"""All pieces of the state that one task holds, and what a micro-batch does to them."""
+"""A shard: all pieces of the state that one task holds, and how a micro-batch updates them."""
 
 import time as clock
 from collections.abc import Callable, Iterator
@@ -16,16 +16,16 @@ from skyband.spark.state.pruned import Pruned
 from skyband.spark.state.takeover import former
 from skyband.storage import codec as state
 
-# What comes out of the second stage: answers, packed again, and counts.
+# The rows that the second stage sends: packed answers, and counts.
 MERGED = pa.schema({"shard": pa.int32(), "data": pa.binary(), "seen": pa.int64(), "late": pa.int64(),
                     "invalid": pa.int64(), "candidates": pa.int64(), "bytes": pa.int64(), "prune_ms": pa.float64(),
                     "merge_ms": pa.float64()})  # fmt: skip
 COUNTS = MERGED.names[2:]
-ROWS = 1 << 17  # of an answer in one packed row
+ROWS = 1 << 17  # rows of an answer in one packed row, at most
 
 
 class Pieces(Protocol):
-    """Where the state of a shard is kept: a blob about the whole, and one for each piece."""
+    """Where the state of a shard is kept: one blob for the head, which is about the shard, and one for each piece."""
 
     def head(self) -> bytes | None: ...
     def set_head(self, blob: bytes) -> None: ...
@@ -39,7 +39,7 @@ Step = Callable[[int, list[dict[str, Any]], Pieces, bool], Iterator[dict[str, An
 
 
 class Packet(NamedTuple):
-    """A row of the first stage."""
+    """A row that the first stage sends: rows for one piece of the state, packed, or counts for the shard."""
 
     chunk: int
     order: int
@@ -56,7 +56,7 @@ class Packet(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What is known of a piece without reading it."""
+    """What the head knows about a piece, so that the piece need not be read: objects and bytes held, when it is due."""
 
     candidates: int
     size: int
@@ -64,12 +64,12 @@ class Piece(NamedTuple):
 
 
 class Head:
-    """What is known of a shard: where it stands, and which pieces it has.
+    """What is kept about a shard as a whole: how far it is, and which pieces it has.
 
     Attributes:
-        former: the job that wrote the pieces; not this one where it goes on with a lower k or a shorter window.
+        former: the job that wrote the pieces: another one if the query goes on with a lower k or a shorter window.
         newest: the newest event time of all batches so far.
-        pieces: by chunk.
+        pieces: what is known about each piece, by its number.
     """
 
     def __init__(self, job: Job, blob: bytes | None) -> None:
@@ -101,7 +101,7 @@ def merge(
         piece: Chunk = Pruned(job) if job.pruned else Packed(job, shard is not None and job.crosses(shard))
         if number in head.pieces:
             piece.restore(*state.unpack(store.get(number)), head.former)
-        closing = ended and not job.latest  # the latest ranking is the one that stands, and not what comes of its end
+        closing = ended and not job.latest  # the latest ranking is the present one: open windows are not closed
         answer = piece.take_in(Arrived(*coming.get(number, (None, None)), head.newest, before, closing))
         late += piece.late
         for part in answer.to_batches(max_chunksize=ROWS):
@@ -117,7 +117,7 @@ def merge(
 
 
 def _keep(head: Head, store: Pieces, number: int, piece: Chunk) -> None:
-    if piece.window.time and not piece.candidates:  # nothing that a later row could need
+    if piece.window.time and not piece.candidates:  # it holds nothing that matters to a later row
         if head.pieces.pop(number, None) is not None:
             store.drop(number)
         return
@@ -142,7 +142,7 @@ def _together(tables: list[pa.Table]) -> pa.Table | None:
 
 
 def _late(job: Job, packets: list[Packet], before: int) -> int:
-    """Rows of panes that were closed before this batch; the tasks counted them pane by pane."""
+    """How many rows belong to panes that had closed before this batch; tasks have counted them pane by pane."""
     window = job.query.window
     closed = (before - (window.late or 0)) // (window.pane if window.hopping else 1)
     count = 0

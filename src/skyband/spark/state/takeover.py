@@ -8,11 +8,11 @@ from skyband.spark.stages.job import Job, prepare
 
 
 def former(saved: dict[str, Any], job: Job) -> Job:
-    """The job that wrote a checkpoint: this one, or one with a larger k or a longer window. Raises for any other.
+    """The job that wrote a checkpoint: this one, or one with a larger k or a longer window. Any other is refused.
 
     Args:
-        saved: what :meth:`Job.spec` gave.
-        job: the one that is to go on.
+        saved: the result of :meth:`Job.spec` that the checkpoint has.
+        job: the job that is to go on.
     """
     old, new = _flat(saved), _flat(job.spec())
     changed = {name: (old.get(name), new.get(name)) for name in sorted(old | new) if old.get(name) != new.get(name)}
@@ -29,7 +29,7 @@ def former(saved: dict[str, Any], job: Job) -> Job:
 
 
 def _serves(job: Job) -> bool:
-    """Whether the state of a job tells all that a lower k or a shorter window asks for."""
+    """Whether the state of a job has all that the same query with a lower k or a shorter window needs."""
     algorithm = prepare(job).plan.algorithm
     return algorithm.exact and job.query.window.kind in algorithm.takes_over
 
