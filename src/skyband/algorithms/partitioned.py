@@ -247,43 +247,6 @@ class PerKey(Algorithm, Generic[S]):
         return tuple(join(list(events)) for events in zip(*emitted, strict=True))
 
 
-class ByHand(PerKey[S]):
-    """As :class:`PerKey`, for states that are no blocks yet but NamedTuples of arrays, which are saved one by one."""
-
-    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        yield "newest", np.array([self.newest])
-        for partition in sorted(self.states):
-            for name, array in zip(self.state_type._fields, self.states[partition], strict=True):
-                yield f"{partition}.{name}", array
-        for partition in sorted(self.waiting):
-            for name in (*Rows._fields[:4], "values", "tags"):
-                yield f"{partition}.waiting.{name}", getattr(self.waiting[partition], name).ravel()
-
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self.newest = int(arrays["newest"][0])
-        self.states, self.waiting, parts = {}, {}, dict[int, dict[str, NDArray[Any]]]()
-        for name, array in arrays.items():
-            partition, _, field = name.partition(".")
-            if field:
-                parts.setdefault(int(partition), {})[field] = array
-        for code, part in parts.items():
-            self.states[code] = self.state_type(*(part[field] for field in self.state_type._fields))
-            if "waiting.score" in part:
-                score, position, partitions, arrival = (part[f"waiting.{field}"] for field in Rows._fields[:4])
-                values, tags = (part[f"waiting.{field}"].reshape(score.size, -1) for field in ("values", "tags"))
-                self.waiting[code] = Rows(score, position, partitions, arrival, 0, 0, values, tags)
-        self._panes = -FOREVER
-        self.recount()
-
-    @property
-    def nbytes(self) -> int:
-        return sum(array.nbytes for _, array in self.arrays())
-
-    def check(self) -> None:
-        for state in self.states.values():
-            self.verify(state)
-
-
 def by_arrival(parts: Iterable[tuple[int, Rows]]) -> Rows:
     """The objects of partitions, given by their partition, in the order of their arrival."""
     nothing = np.empty(0), NOTHING, NOTHING, NOTHING
