@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from skyband.errors import QueryError
 from skyband.expressions import close_to
+from skyband.query.windows import FOREVER as FOREVER
+from skyband.query.windows import MOST as MOST
 from skyband.query.windows import Window
 
 Ints = NDArray[np.int64]
 
 SECOND = 1_000_000
-FOREVER = np.iinfo(np.int64).max // 4  # later than any position: the frontier of a stream that has ended
-MOST = 1 << 60  # the largest position: with a window's length added it stays below FOREVER
 
 
 def check_position(schema: pa.Schema, window: Window) -> None:

@@ -11,11 +11,14 @@ import operator
 import re
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skyband.errors import QueryError
+
+P = TypeVar("P", int, NDArray[np.int64])  # a position, or many
 
 Duration = str | timedelta | np.timedelta64
 Length = int | Duration
@@ -36,7 +39,8 @@ _WORDS = _SHORT | {word + end: name for word, name in (_MIDDLE | {n: n for n in 
 _NUMPY = {unit: _UNITS[name] * 10**12 for unit, name in (_SHORT | {"D": "day", "W": "week"}).items()}
 _NUMPY |= {"ns": 10**9, "ps": 10**6, "fs": 10**3, "as": 1}
 EVENT_TIME = "ts"  # the column that time windows go by unless told otherwise
-_MOST = 1 << 60  # the sum of a position and a length, or of two lengths, must fit into 64 bits
+MOST = 1 << 60  # the largest position or length: the sum of two stays below FOREVER
+FOREVER = int(np.iinfo(np.int64).max) // 4  # later than any position: the frontier of a stream that has ended
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 
 
@@ -161,13 +165,28 @@ class Window:
         """The first position of the window that ends at ``end``; for a count window, never below object 0."""
         return end - self.extent if self.time else max(0, end - self.extent)
 
-    def first_end(self, position: int) -> int:
-        """The end of the first hopping window that holds ``position``."""
-        return (position // self.slide + 1) * self.slide
+    def last_closed(self, frontier: P) -> P:
+        """The end of the last hopping window that is closed when all rows before ``frontier`` have come."""
+        return frontier // self.slide * self.slide
 
-    def last_end(self, position: int) -> int:
+    def first_end(self, position: P) -> P:
+        """The end of the first hopping window that holds ``position``."""
+        return self.last_closed(position) + self.slide
+
+    def last_end(self, position: P) -> P:
         """The end of the last hopping window that holds ``position``."""
-        return (position + self.extent) // self.slide * self.slide
+        return self.last_closed(position + self.extent)
+
+    def pane_of(self, position: P) -> P:
+        """The number of the pane that holds ``position``; pane p reaches from ``p * pane`` to ``(p + 1) * pane``."""
+        return position // self.pane
+
+    def watermark(self, newest: int) -> int:
+        """Once ``newest`` has come, no row before this position is taken any more.
+
+        ``FOREVER`` is the newest position of a stream that has ended.
+        """
+        return newest if newest >= FOREVER else max(-FOREVER, newest - (self.late or 0))
 
     def __repr__(self) -> str:
         words = spell if self.time else int
@@ -233,6 +252,6 @@ def _length(value: Length, field: str, time: bool, least: int = 1) -> int:
         raise QueryError(f"{field}={value!r} must be a whole number of objects"
                          + (' or a duration such as "10 minutes"' if field == "extent" else ", as the extent is one")
                          )  # fmt: skip
-    if not least <= size <= _MOST:
-        raise QueryError(f"{field}={value!r} must be from {least} to {_MOST}{' microseconds' if time else ''}")
+    if not least <= size <= MOST:
+        raise QueryError(f"{field}={value!r} must be from {least} to {MOST}{' microseconds' if time else ''}")
     return size

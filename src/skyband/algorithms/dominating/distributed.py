@@ -105,7 +105,7 @@ class Asked:
         window, ends = self.window, set[int]()
         for pane in panes:
             first = max(window.first_end(pane * window.pane), window.first_end(closed))
-            last = min(window.last_end(pane * window.pane), frontier // window.slide * window.slide)
+            last = min(window.last_end(pane * window.pane), window.last_closed(frontier))
             ends.update(range(first, last + 1, window.slide))
         return sorted(ends)
 
@@ -117,7 +117,7 @@ class Part:
         self.asked, self.part, self.panes = asked, part, panes
 
     def _add(self, rows: pa.Table) -> None:
-        pane = self.asked.positions(rows) // self.asked.window.pane
+        pane = self.asked.window.pane_of(self.asked.positions(rows))
         for one in np.unique(pane).tolist():
             new = rows.filter(pa.array(pane == one))
             self.panes.put(one, pa.concat_tables([self.panes.get(one), new]) if one in self.panes.sizes else new)
@@ -125,7 +125,7 @@ class Part:
     def _panes_of(self, end: int) -> list[int]:
         """The panes of a window."""
         window = self.asked.window
-        first, last = (end - window.extent) // window.pane, end // window.pane
+        first, last = window.pane_of(end - window.extent), window.pane_of(end)
         return sorted(pane for pane in self.panes.sizes if first <= pane < last)
 
     def _forget(self, frontier: int) -> None:

@@ -109,7 +109,7 @@ class MinTopk(FromPanes):
     def result(self, query: Query, k: int, last: int | None = None) -> Rankings:
         rows = self._everything()
         window = self.window
-        end = self.state.stand.newest // window.slide * window.slide + window.slide
+        end = window.first_end(self.state.stand.newest)
         end = np.broadcast_to(end, self._partitions)
         start = end - (window.extent if last is None else last)
         rows = _select(rows, rows.position >= start[rows.partition])
@@ -296,7 +296,7 @@ class MinTopk(FromPanes):
     def _crossings(self, rows: Rows, newest: Ints) -> tuple[Ints, Ints, Ints]:
         """:func:`panes.crossings` for one partition of consecutive positions, by arithmetic."""
         slide = self.window.slide
-        end = np.arange((rows.first_position // slide + 1) * slide, rows.first_position + rows.score.size + 1, slide)
+        end = np.arange(self.window.first_end(rows.first_position), rows.first_position + rows.score.size + 1, slide)
         newest[0] = rows.first_position + rows.score.size - 1
         place = end - 1 - rows.first_position
         return np.zeros_like(end), end, rows.arrival[place] if rows.arrival.size else place + rows.first_arrival
@@ -309,7 +309,7 @@ class MinTopk(FromPanes):
             both = zip(self.state.open, rows, strict=True)
             rows = self._top_of_panes(panes.Columns._make(np.concatenate(pair) for pair in both))
         frontier = closings.frontier[0] if self.window.time else closings.frontier[rows.partition]
-        ripe = rows.position // self.window.pane * self.window.pane + self.window.pane <= frontier
+        ripe = (self.window.pane_of(rows.position) + 1) * self.window.pane <= frontier
         if ripe.all():
             closed, still_open = rows, _select(rows, slice(0, 0))
         else:

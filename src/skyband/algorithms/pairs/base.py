@@ -64,7 +64,7 @@ class OverPairs(PerKey[PairState]):
         ties = np.array([query.ties == "all" for query in queries])
         self.asked = Queries(k, extent, ties, int(k.max()), int(extent.max()), bool(ties.any()))
         self.silent = self.asked._replace(k=k[:0], extent=extent[:0], ties=ties[:0])  # the same with no answers kept
-        self._slides = [window.slide for window in windows] if self.window.hopping else []
+        self._windows = windows
         # Rows ripen by the pane that all queries share.
         pane = math.gcd(*(w.pane for w in windows)) if self.window.hopping else None
         self.window = replace(self.window, extent=self.asked.N, every=pane)
@@ -160,7 +160,7 @@ class OverPairs(PerKey[PairState]):
         closed: list[list[Rankings]] = [[] for _ in self.queries]
         position, arrival, at = newcomers.position, newcomers.arrival, 0
         if position.size and state.ends.max() == LATEST:
-            state.ends[:] = [(int(position[0]) // slide + 1) * slide for slide in self._slides]
+            state.ends[:] = [window.first_end(int(position[0])) for window in self._windows]
             state.window.meta["floor"] = min(state.ends - self.asked.extent)
         while True:
             cut = at + int(np.searchsorted(position[at:], state.ends.min()))
@@ -181,10 +181,8 @@ class OverPairs(PerKey[PairState]):
     def _close(self, state: PairState, closed: list[list[Rankings]], bound: int, between: Between) -> None:
         """Answer the windows that end by ``bound`` in one pass over S (Algorithm 7)."""
         newest, held, asked = plain(WindowMeta, state.window.meta).newest, _held(state.band), self.asked
-        due = [(end - int(extent), end, q)
-               for q, (extent, slide) in enumerate(zip(asked.extent, self._slides, strict=True))
-               for end in range(int(state.ends[q]), min(bound, (newest + int(extent)) // slide * slide) + 1, slide)
-               ]  # fmt: skip
+        due = [(end - window.extent, end, q) for q, window in enumerate(self._windows)
+               for end in range(int(state.ends[q]), min(bound, window.last_end(newest)) + 1, window.slide)]  # fmt: skip
         if due and held:
             start, end, query = (np.array(column) for column in zip(*sorted(due), strict=True))
             windows = Windows(query, end, start, asked.k[query], asked.ties[query])
@@ -196,7 +194,7 @@ class OverPairs(PerKey[PairState]):
                     closer = between.before if end[w] <= between.reached else between.after
                     ranking = _ranking(band, which, int(end[w]), 0 if self.window.time else closer)
                     closed[query[w]].append(ranking)
-        state.ends[:] = [(bound // slide + 1) * slide for slide in self._slides]
+        state.ends[:] = [window.first_end(bound) for window in self._windows]
 
     def _raise_floor(self, state: PairState, bound: int) -> None:
         """Objects leave that no window can hold once those that end by ``bound`` are closed.
@@ -204,8 +202,7 @@ class OverPairs(PerKey[PairState]):
         A count window that has just closed is still the present one, until the next object comes.
         """
         position, floor = bound if self.window.time else bound - 1, plain(WindowMeta, state.window.meta).floor
-        starts = ((position // slide + 1) * slide - int(extent)
-                  for slide, extent in zip(self._slides, self.asked.extent, strict=True))  # fmt: skip
+        starts = (window.first_end(position) - window.extent for window in self._windows)
         state.window.meta["floor"] = max(floor, min(starts))
         expire(state.window)
 

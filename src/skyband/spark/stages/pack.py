@@ -200,7 +200,7 @@ class Packer:
         """One row with the sum for each pane and each combination of values of the columns that travel."""
         groups = Keys(rows.table.slice(0, 0))
         code = groups.encode(rows.table)
-        added = self.job.family.added(code, rows.time // self.window.pane, rows.score, rows.time, rows.tie)
+        added = self.job.family.added(code, self.window.pane_of(rows.time), rows.score, rows.time, rows.tie)
         if added is None:
             return rows
         return Batch(groups.rows.take(pa.array(added.group)), added.amount, added.position, added.arrival)
@@ -219,13 +219,13 @@ class Packer:
     def _count_rows(self, time: Ints) -> None:
         """Counts the rows of each pane; which of them are late is found out later."""
         first, length = panes.count_runs(NOTHING, _read_only(time), self.window.pane)
-        counts = pa.table({"pane": time[first] // self.window.pane, "count": length})
+        counts = pa.table({"pane": self.window.pane_of(time[first]), "count": length})
         self.counts.append(counts if first.size < 64 else _total([counts], ["pane"]))
 
     def _count_numbers(self, rows: Batch, valid: NDArray[np.bool_]) -> None:
         """Counts the numbers that came of each partition and pane, and how many are objects; notes the last of both."""
         names = [*self.query.partition_by, *([self.job.part] if self.job.part else [])]
-        extra = {PANE: rows.time // self.window.pane, COUNT: np.ones_like(rows.time), HIGHEST: rows.time,
+        extra = {PANE: self.window.pane_of(rows.time), COUNT: np.ones_like(rows.time), HIGHEST: rows.time,
                  VALID: valid.astype(np.int64), LAST: np.where(valid, rows.time, -1)}  # fmt: skip
         self.counts.append(_total([_widened(rows.table.select(names), extra)], [*names, PANE]))
 

@@ -77,7 +77,7 @@ class StoredPanes:
     @property
     def frontier(self) -> int:
         """Up to where windows close."""
-        return max(-FOREVER, self.newest - (self.job.query.window.late or 0))
+        return self.job.query.window.watermark(self.newest)
 
 
 def proposing(job: Job) -> Step:

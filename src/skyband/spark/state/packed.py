@@ -25,14 +25,13 @@ class Ordered(Intake):
     waits = True  # False: rows do not wait for the watermark, but are taken in the order of event time in each batch
 
     def _in_time(self, table: pa.Table, measured: Measured, position: Ints) -> Ready:
-        assert self.window.late is not None
-        on_time = position >= (self.newest - self.window.late) // self.grain * self.grain
+        on_time = position >= self.window.watermark(self.newest) // self.grain * self.grain
         self.late += int(position.size - on_time.sum()) if self.grain == 1 else 0  # sums are counted with their panes
         table = table.filter(pa.array(on_time))
         if self.held is not None:
             table = pa.concat_tables([self.held, table])
         self.newest = max(self.newest, self.now)
-        watermark = max(-FOREVER, self.newest - (self.window.late if self.newest < FOREVER else 0))
+        watermark = self.window.watermark(self.newest)
         position = integers(table, TIME)
         ripe = position < (watermark if self.waits else FOREVER)
         self.held = table.filter(pa.array(~ripe)).combine_chunks()

@@ -56,20 +56,18 @@ class Chunk(ABC):
     def restore(self, meta: dict[str, Any], arrays: Arrays, former: Job) -> None:
         """Goes on from what ``former`` saved: this job, or one whose state has all that this job needs."""
 
-    def _watermark(self, newest: int) -> int:
-        return newest - (self.window.late or 0)
-
     def _boundary(self, newest: int) -> int:
         """At which newest event time the next window is final; with ``latest``, when it becomes the present one."""
         late = 0 if self.job.latest else self.window.late or 0
-        return (newest - late) // self.window.slide * self.window.slide + self.window.slide + late
+        return self.window.first_end(newest - late) + late
 
     def _moved(self, arrived: Arrived) -> bool:
         """Whether the present ranking may differ in all partitions: the window has moved, or the job is another one."""
         window = self.window
         if self.former is not self.job:
             return True
-        return window.time and window.hopping and arrived.newest // window.slide != arrived.before // window.slide
+        moves = window.time and window.hopping
+        return moves and window.last_closed(arrived.newest) != window.last_closed(arrived.before)
 
 
 def latest(

@@ -89,8 +89,8 @@ class Pruned(Chunk):
         For windows over event time the same for all partitions; else by partition.
         """
         if self.sequence is None:
-            frontier = FOREVER if arrived.ended else self._watermark(arrived.newest)
-            return np.array([self._watermark(arrived.before)]), np.array([frontier])
+            frontier = FOREVER if arrived.ended else self.window.watermark(arrived.newest)
+            return np.array([self.window.watermark(arrived.before)]), np.array([frontier])
         sequence, counts = self.sequence, arrived.counts
         come, valid = Counts(*[NOTHING] * 5), NOTHING
         if counts is not None:
@@ -111,7 +111,7 @@ class Pruned(Chunk):
             return Rows(np.empty(0))
         partition, score, position = self._code(table), numbers(table, SCORE), integers(table, TIME)
         bound = closed[partition] if self.sequence is not None and partition.size else closed[0]
-        on_time = position >= bound // self.window.pane * self.window.pane
+        on_time = self.window.pane_of(position) >= self.window.pane_of(bound)
         if not on_time.all():
             table, score, position = table.filter(pa.array(on_time)), score[on_time], position[on_time]
             partition = partition[on_time] if partition.size else partition

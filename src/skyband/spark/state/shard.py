@@ -144,7 +144,8 @@ def _together(tables: list[pa.Table]) -> pa.Table | None:
 def _late(job: Job, packets: list[Packet], before: int) -> int:
     """How many rows belong to panes that had closed before this batch; tasks have counted them pane by pane."""
     window = job.query.window
-    closed = (before - (window.late or 0)) // (window.pane if window.hopping else 1)
+    bound = window.watermark(before)
+    closed = window.pane_of(bound) if window.hopping else bound
     count = 0
     for packet in packets:
         if packet.chunk < 0 and packet.counts is not None:
