@@ -82,7 +82,7 @@ class Approx(Eaa):
         return state._replace(sketch=sketch)
 
     def hope(self, state: AssembledState, width: int) -> Hope:
-        sketch, query = _widened(state.sketch, width, self.bitmaps), self.asked
+        sketch, query = _widened(state.sketch, width, self.bitmaps), self.groups
         meta = plain(PartsMeta, state.parts.meta)
         caution, extent = self.parameters["caution"], self.window.extent
         newest = meta.next_end - 1 if self.window.hopping and meta.next_end > -FOREVER else meta.now

@@ -1,30 +1,26 @@
 """What the algorithms that put objects together row by row have in common."""
 
-from collections.abc import Iterator
-from typing import Any, cast
-
 import numpy as np
-from numpy.typing import NDArray
 
-from skyband.algorithms.contract import FOREVER, NO_RANKINGS, NOTHING, Changes, Emission, Floats, Ints, Rankings, Rows
+from skyband.algorithms.contract import FOREVER, NO_RANKINGS, NOTHING, Emission, Floats, Ints, Rankings, Rows
 from skyband.algorithms.groups import parts as states
 from skyband.algorithms.groups import places
+from skyband.algorithms.groups.base import OverGroups, changes_of
 from skyband.algorithms.groups.parts import AssembledState
-from skyband.algorithms.partitioned import PerKey
 from skyband.errors import QueryError
 from skyband.kernels.common.ranking import k_best
 from skyband.kernels.groups import assemble as kernel
 from skyband.kernels.groups.assemble import Arriving, Events, EventsMeta, Parts, PartsMeta, Spec
 from skyband.kernels.groups.sketches import Sketch
 from skyband.kernels.groups.view import Log, ViewMeta, follow, no_log
-from skyband.query import Query, TopKGroups
+from skyband.query import Query
 from skyband.storage.blocks import copied, empty, plain
 
 _HOW = {"sum": kernel.SUM, "count": kernel.SUM, "mean": kernel.MEAN, "max": kernel.MAX, "min": kernel.MIN,
         "product": kernel.PRODUCT}  # fmt: skip
 
 
-class Assembled(PerKey[AssembledState]):
+class Assembled(OverGroups[AssembledState]):
     """Puts objects together from rows and tells which are best; the algorithms differ in how many rows they hold.
 
     Above the rows there is a view of the k_max best objects.
@@ -36,7 +32,7 @@ class Assembled(PerKey[AssembledState]):
 
     def __init__(self, *queries: Query, **options: float) -> None:
         super().__init__(*queries, **options)
-        query = self.asked
+        query = self.groups
         if query.asked is not None and not query.adds_up:
             raise QueryError(f"algorithm={self.name!r} serves the largest sums and counts of rows, not "
                              f"{query.beyond_sums}; leave algorithm out")  # fmt: skip
@@ -46,24 +42,13 @@ class Assembled(PerKey[AssembledState]):
         self.spec = Spec(how, query.occurrences == "many", query.width or 0, query.low, window.extent,
                          window.every or 0, window.time)  # fmt: skip
         self.ties = query.ties == "all"
-        self.streams = 0  # codes of streams given out so far: they are never forgotten
         view = states.no_view(query.k, self.ties, self._lists)
         lists = states.lists_of(empty(Parts), self._lists)
         self._blank = empty(AssembledState, view=view, lists=lists, sketch=self.fresh_sketch())
         self._events, self._log = kernel.no_events(self.spec.width if self.function else 0), no_log()
 
-    @property
-    def asked(self) -> TopKGroups:
-        """The query."""
-        return cast(TopKGroups, self.query)
-
     def fresh(self) -> AssembledState:
         return copied(self._blank)
-
-    def update(self, rows: Rows, frontier: int) -> tuple[Emission, ...]:
-        if self.asked.coded and rows.score.size:
-            self.streams = max(self.streams, int(rows.tags[:, 1].max()) + 1)
-        return super().update(rows, frontier)
 
     def advance(self, state: AssembledState, rows: Rows, frontier: int) -> tuple[AssembledState, tuple[Emission, ...]]:
         rows, meta = rows.spelled_out(), plain(PartsMeta, state.parts.meta)
@@ -147,21 +132,13 @@ class Assembled(PerKey[AssembledState]):
         meta = plain(PartsMeta, state.parts.meta)
         return meta.rows - meta.head
 
-    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        yield "streams", np.array([self.streams])
-        yield from super().arrays()
-
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self.streams = int(arrays["streams"][0])
-        super().restore(arrays)
-
     def tags(self) -> tuple[Ints, ...]:
         found = [NOTHING]
         for state in self.states.values():
             alive = state.parts.alive[: places.held(state.objects)] > 0
             found.append(state.objects.code[: alive.size][alive])
         found += [np.setdiff1d(rows.tags[:, 0], np.concatenate(found)) for rows in self.waiting.values()]
-        return (np.sort(np.concatenate(found)), *([np.arange(self.streams)] if self.asked.coded else []))
+        return np.sort(np.concatenate(found)), *self.streams.tags(self.groups)
 
     def retag(self, codes: tuple[Ints, ...]) -> None:
         for partition, state in self.states.items():
@@ -214,10 +191,11 @@ class Assembled(PerKey[AssembledState]):
         """The rows as the kernels see them, and room for them."""
         size = rows.score.size
         codes = rows.tags[:, 0].copy() if size else NOTHING
-        if not size or self.asked.stream is None:
-            stream = np.zeros(size, np.int64)
-        else:
-            stream = rows.tags[:, 1].copy() if self.asked.coded else rows.values[:, 0].astype(np.int64)
+        stream = np.zeros(size, np.int64)
+        if size and self.groups.coded:
+            stream[:] = rows.tags[:, -1]
+        elif size and self.groups.stream is not None:
+            stream[:] = rows.values[:, 0]
         state, slot = states.introduce(state, codes)
         state = states.with_room(state, size, self._lists)
         return state, Arriving(rows.score.copy(), rows.position.copy(), rows.arrival.copy(), slot, stream)
@@ -233,18 +211,13 @@ class Assembled(PerKey[AssembledState]):
         which = slice(meta.head, meta.rows)
         cell = parts.cell[which]
         code, stream = state.objects.code[parts.owner[cell]], parts.stream[cell]
-        coded = self.asked.coded
-        named = not coded and self.asked.stream is not None
+        coded = self.groups.coded
+        named = not coded and self.groups.stream is not None
         tags = np.stack([code, stream] if coded else [code], axis=1)
-        columns = [stream] * named + [np.zeros_like(stream)] * self.asked.sketched  # as they were measured
+        columns = [stream] * named + [np.zeros_like(stream)] * self.groups.sketched  # as they were measured
         values = np.stack(columns, axis=1).astype(np.float64) if columns else np.empty((cell.size, 0))
         partition = np.zeros(cell.size, np.int64)
         return Rows(parts.value[which], parts.position[which], partition, parts.arrival[which], 0, 0, values, tags)
-
-
-def changes_of(log: Log) -> Changes:
-    """What was told, as an algorithm returns it."""
-    return Changes(log.trigger, log.at, NOTHING, log.op, log.arrival, log.score, values=log.values.T)
 
 
 def _rankings(log: Log) -> Rankings:

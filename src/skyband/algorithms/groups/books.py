@@ -102,6 +102,8 @@ def cell_codes(codes: tuple[Ints, ...]) -> Ints:
 
 def cells_in_use(cells: Ints, program: Program) -> tuple[Ints, ...]:
     """The codes of each sort among some cells, ascending."""
+    if program.cells == 1:
+        return (np.unique(cells),)
     return tuple(np.unique(cells[cells % program.cells == d] // program.cells) for d in range(program.cells))
 
 

@@ -46,11 +46,11 @@ class Eaa(Assembled):
     @property
     def prunes(self) -> bool:
         """Whether the query declares enough for dropping anything."""
-        return self.asked.promises
+        return self.groups.promises
 
     def highest(self) -> Floats | None:
         """The largest amount a row of each stream may have, its weight in it."""
-        query = self.asked
+        query = self.groups
         largest = query.largest
         if largest is None or query.width is None:
             return None
@@ -60,7 +60,7 @@ class Eaa(Assembled):
 
     def hope(self, state: AssembledState, width: int) -> Hope:
         """What may still come."""
-        parts, highest, most = state.parts, self.highest(), self.asked.most
+        parts, highest, most = state.parts, self.highest(), self.groups.most
         meta = plain(PartsMeta, parts.meta)
         assert highest is not None and most is not None
         every = np.full(width, highest.max())

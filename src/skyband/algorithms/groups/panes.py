@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from skyband.algorithms.contract import FOREVER, NO_RANKINGS, NOTHING, Algorithm, Emission, Floats, Ints, Rankings, Rows
 from skyband.algorithms.groups import books
+from skyband.algorithms.groups.base import Streams
 from skyband.algorithms.groups.partials import Partials, merged
 from skyband.algorithms.partitioned import join_rankings
 from skyband.kernels.common.panes import Columns, crossings
@@ -16,15 +17,14 @@ from skyband.query import Query, TopKGroups
 from skyband.storage.blocks import (
     ARRIVAL,
     PARTITION,
-    Record,
     block,
     column,
+    empty,
     nbytes,
     plain,
     resized,
     restored,
     saved,
-    scalars,
 )
 
 BLOCK = 1 << 16  # groups of closed windows that are looked at together
@@ -41,10 +41,6 @@ class Inside(NamedTuple):
     folds: Annotated[Floats, column("partials", wide=True)]
 
 
-class PanesMeta(NamedTuple):
-    streams: int  # codes of streams given out so far: they are never forgotten
-
-
 @block(version=1)
 class PanesState(NamedTuple):
     """What is saved, of all partitions together."""
@@ -56,7 +52,7 @@ class PanesState(NamedTuple):
     arrival: Annotated[Ints, column("groups", holds=ARRIVAL)]
     closed: Annotated[Ints, column("frontiers")]
     newest: Annotated[Ints, column("frontiers")]
-    meta: Annotated[Record, scalars(PanesMeta)]
+    streams: Streams
 
 
 class Panes(Algorithm):
@@ -79,7 +75,7 @@ class Panes(Algorithm):
 
     def __init__(self, *queries: Query, **options: float) -> None:
         super().__init__(*queries, **options)
-        self.asked = books.asked_of(cast(TopKGroups, self.query), self.name)
+        self.asked = books.asked_of(self.groups, self.name)
         self.program = books.program_of(self.asked)
         window = self.window
         query, ranks = self.query, self.asked.having is None
@@ -91,14 +87,13 @@ class Panes(Algorithm):
         start = np.full(1 if window.time else 0, -FOREVER)
         self.closed: Ints = start  # windows up to here are closed: one position (time) or one a partition (count)
         self.newest: Ints = start  # the newest position seen, likewise
-        self.streams = 0  # codes of streams given out so far: they are never forgotten
+        self.streams = empty(Streams)
         self._found = no_found(BLOCK >> 4, BLOCK, len(self.asked.calls))
         self._ended = False  # whether the last batch has ended a window
 
     def update(self, rows: Rows, frontier: int) -> tuple[Emission, ...]:
         rows = rows.spelled_out()
-        if self._coded and rows.score.size:
-            self.streams = max(self.streams, int(rows.tags[:, 1].max()) + 1)
+        self.streams.see(self.groups, rows)
         parts = books.partials_of(rows, rows.position // self.window.pane, self.asked, self.program)
         if self.window.time:
             self.newest = np.maximum(self.newest, rows.position.max(initial=-FOREVER))
@@ -154,15 +149,14 @@ class Panes(Algorithm):
         rows = np.zeros((2, self.partition.size), np.int64)
         rows[:, groups] = self.book.totals.position[groups], self.book.totals.arrival[groups]
         kept = Inside(inside.group, inside.pane, inside.cells, inside.sums, inside.folds)
-        meta = np.array([(self.streams,)], scalars(PanesMeta).dtype)
         position, arrival = rows
-        state = PanesState(kept, self.ahead, self.partition, position, arrival, self.closed, self.newest, meta)
+        state = PanesState(kept, self.ahead, self.partition, position, arrival, self.closed, self.newest, self.streams)
         yield from saved(PanesState, [state])
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         (state,) = restored(PanesState, arrays)
         self.partition, self.closed, self.newest, self.ahead = state.partition, state.closed, state.newest, state.ahead
-        self.streams, self._ended = int(state.meta["streams"][0]), False
+        self.streams, self._ended = state.streams, False
         group, pane, cells, sums, folds = state.inside
         self._rebuild(Partials(group, pane, state.position[group], state.arrival[group], cells, sums, folds))
 
@@ -179,8 +173,11 @@ class Panes(Algorithm):
 
     def tags(self) -> tuple[Ints, ...]:
         parts = books.join(books.inside(self.book)[0], self.ahead)
-        streams = [np.arange(self.streams)] if self._coded else []
-        return self._objects(), *streams, *books.cells_in_use(parts.cells[parts.cells >= 0], self.program)
+        return (
+            self._objects(),
+            *self.streams.tags(self.groups),
+            *books.cells_in_use(parts.cells[parts.cells >= 0], self.program),
+        )
 
     def retag(self, codes: tuple[Ints, ...]) -> None:
         self.partition = self.partition[np.flatnonzero(codes[0] >= 0)]  # codes keep their order
@@ -305,8 +302,9 @@ class Panes(Algorithm):
         )
 
     @property
-    def _coded(self) -> bool:
-        return cast(TopKGroups, self.query).coded
+    def groups(self) -> TopKGroups:
+        """The query."""
+        return cast(TopKGroups, self.query)
 
     def _present(self, closed: Ints) -> Ints:
         """The end of the first window that is not over; a count window is over with the first object after it."""

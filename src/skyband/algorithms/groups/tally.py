@@ -1,17 +1,15 @@
 """Tally: aggregates of groups at every arrival."""
 
-from collections.abc import Iterator
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skyband.algorithms.contract import FOREVER, NOTHING, Emission, Floats, Ints, Rankings, Rows
 from skyband.algorithms.groups import books, places
 from skyband.algorithms.groups import parts as states
-from skyband.algorithms.groups.assembled import changes_of
+from skyband.algorithms.groups.base import OverGroups, changes_of
 from skyband.algorithms.groups.partials import Partials
-from skyband.algorithms.partitioned import PerKey, join_rankings
+from skyband.algorithms.partitioned import join_rankings
 from skyband.kernels.common.ranking import k_best
 from skyband.kernels.groups.arrivals import TallyMeta, arrive
 from skyband.kernels.groups.assemble import CHANGED, FUNCTION, Events, EventsMeta, Spec, no_events, with_room
@@ -19,7 +17,7 @@ from skyband.kernels.groups.lists import Lists
 from skyband.kernels.groups.places import Places
 from skyband.kernels.groups.tally import Book, PoolMeta, newest_of
 from skyband.kernels.groups.view import View, ViewMeta, no_log
-from skyband.query import Query, TopKGroups
+from skyband.query import Query
 from skyband.storage.blocks import Record, block, copied, empty, plain, scalars
 
 STRETCH = 4096  # rows that are taken in together
@@ -37,7 +35,7 @@ class TallyState(NamedTuple):
     meta: Annotated[Record, scalars(TallyMeta)]
 
 
-class Tally(PerKey[TallyState]):
+class Tally(OverGroups[TallyState]):
     """Keeps the aggregates of groups up to date at every arrival; of no paper, but our own.
 
     Every row that comes, and every one that expires, changes the aggregates of one group, at a cost that does not
@@ -54,11 +52,10 @@ class Tally(PerKey[TallyState]):
 
     def __init__(self, *queries: Query, **options: float) -> None:
         super().__init__(*queries, **options)
-        query = cast(TopKGroups, self.query)
+        query = self.groups
         self.asked = books.asked_of(query, self.name)
         self.program = books.program_of(self.asked)
         self.ties = query.ties == "all"
-        self.streams = 0  # codes of streams given out so far: they are never forgotten
         width = len(self.asked.calls)
         view = states.no_view(query.k, self.ties, False, width)
         self._blank = empty(TallyState, book=books.no_book(self.program), view=view)
@@ -67,11 +64,6 @@ class Tally(PerKey[TallyState]):
 
     def fresh(self) -> TallyState:
         return copied(self._blank)
-
-    def update(self, rows: Rows, frontier: int) -> tuple[Emission, ...]:
-        if self._coded and rows.score.size:
-            self.streams = max(self.streams, int(rows.tags[:, 1].max()) + 1)
-        return super().update(rows, frontier)
 
     def advance(self, state: TallyState, rows: Rows, frontier: int) -> tuple[TallyState, tuple[Emission, ...]]:
         rows = rows.spelled_out()
@@ -120,22 +112,13 @@ class Tally(PerKey[TallyState]):
     def count(self, state: TallyState) -> int:
         return books.held(state.book)
 
-    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        yield "streams", np.array([self.streams])
-        yield from super().arrays()
-
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self.streams = int(arrays["streams"][0])
-        super().restore(arrays)
-
     def tags(self) -> tuple[Ints, ...]:
         groups, cells = [NOTHING], [NOTHING]
         for state in self.states.values():
             groups.append(state.groups.code[books.alive(state.book)])
             cells.append(state.cells.code[np.flatnonzero(state.book.live)])
         used = np.unique(np.concatenate(groups))
-        streams = [np.arange(self.streams)] if self._coded else []
-        return used, *streams, *books.cells_in_use(np.concatenate(cells), self.program)
+        return used, *self.streams.tags(self.groups), *books.cells_in_use(np.concatenate(cells), self.program)
 
     def retag(self, codes: tuple[Ints, ...]) -> None:
         of_cells = books.cell_codes(codes[len(codes) - self.program.cells :])
@@ -171,10 +154,6 @@ class Tally(PerKey[TallyState]):
     def _goodness(self, values: Floats) -> Floats:
         score = self.asked.scores(values)
         return np.ascontiguousarray(score) if self.query.descending else 0.0 - score
-
-    @property
-    def _coded(self) -> bool:
-        return cast(TopKGroups, self.query).coded
 
     def _score(self, events: Events) -> None:
         """Scores the events; groups that are not to be ranked are not alive."""
