@@ -275,7 +275,7 @@ class Algorithm(ABC):
 class FromPanes(Algorithm):
     """The part of the contract for rows that come pruned: an algorithm for hopping windows that needs no others.
 
-    An object of a window's top k is in the top k of its pane, the slice between two neighbouring window bounds. So
+    An object of a window's top k is in the top k of its pane, one of the equal slices that windows are made of. So
     tasks that read a stream side by side each send on the best rows of every partition and pane, and one algorithm
     brings together what they send. It has not seen the other rows: it must be told up to where all have come.
     """

@@ -261,7 +261,7 @@ def _common(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
 def _kind(kind: pa.DataType) -> str:
     """A name for the kind of a type: types of one kind may have a common type."""
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return "arrival"
+        return "number"
     if pa.types.is_decimal(kind):
         return "decimal"
     if _is_text(kind):

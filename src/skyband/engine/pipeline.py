@@ -190,9 +190,7 @@ class Pipeline:
         return Kept(
             RowStore(retyped(self.store.table, schema), self.store.arrival),
             None if intake.partitions is None else Keys(retyped(intake.partitions.rows, schema)),
-            tuple(
-                Keys(retyped(partitions.rows, part.schema)) for partitions, part in zip(intake.tags, coded, strict=True)
-            ),
+            tuple(Keys(retyped(codes.rows, part.schema)) for codes, part in zip(intake.tags, coded, strict=True)),
             None if intake.held is None else retyped(intake.held, schema),
         )
 

@@ -116,8 +116,8 @@ class Intake:
 
         Returns for each column of tags the new code of each old one, or -1.
         """
-        pairs = [partitions.only(some) for partitions, some in zip(self.tags, kept, strict=True)]
-        self.tags = tuple(partitions for partitions, _ in pairs)
+        pairs = [codes.only(some) for codes, some in zip(self.tags, kept, strict=True)]
+        self.tags = tuple(codes for codes, _ in pairs)
         return tuple(code for _, code in pairs)
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -127,12 +127,9 @@ class Intake:
     @property
     def nbytes(self) -> int:
         """Bytes kept here: codes, counts, rows that wait."""
-        partitions = sum(
-            partitions.nbytes
-            for partitions in (*([self.partitions] if self.partitions is not None else []), *self.tags)
-        )
+        coded = [*([self.partitions] if self.partitions is not None else []), *self.tags]
         held = int(self.held.nbytes) if self.held is not None else 0
-        return partitions + held + self.counts.nbytes + self.highest.nbytes
+        return sum(codes.nbytes for codes in coded) + held + self.counts.nbytes + self.highest.nbytes
 
     def fit(self, schema: pa.Schema) -> pa.Table:
         """Takes these as the columns of the stream, or refuses them; returns an empty table that has them."""
@@ -163,7 +160,7 @@ class Intake:
 
     def _before(self) -> list[pa.Table]:
         """The tags of all valid rows of earlier batches, as tables: combinations that have come, and waiting rows."""
-        tables = [partitions.rows for partitions in self.tags]
+        tables = [codes.rows for codes in self.tags]
         if self.held is not None and self._sequence:
             there = ~np.isnan(self.held.column(f"{_OWN}score").to_numpy())
             return [*tables, self.held.filter(pa.array(there))]
@@ -205,7 +202,7 @@ class Intake:
 
     def _tagged(self, table: pa.Table) -> Ints:
         coded = zip(self.tags, self.measure.tagged(table), strict=True)
-        return np.stack([partitions.encode(part) for partitions, part in coded], axis=1) if self.tags else NO_TAGS
+        return np.stack([codes.encode(part) for codes, part in coded], axis=1) if self.tags else NO_TAGS
 
     def _number(self, count: int) -> int:
         first = self.accepted

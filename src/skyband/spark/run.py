@@ -72,7 +72,7 @@ def run(
 
     The rows of a micro-batch have no order. So the answer may differ from that of :class:`skyband.Monitor`:
 
-    - Hopping windows: a row is late when its pane (the slice between two neighbouring window bounds) has closed.
+    - Hopping windows: a row is late when its pane (one of the equal slices that windows are made of) has closed.
     - Windows of event time that move with every arrival take rows in the order of event time, each one as soon as the
       watermark has passed it.
     - Count windows without a sequence column take rows in the order of Spark's tasks.

@@ -47,14 +47,14 @@ def table_from_arrays(arrays: Mapping[str, NDArray[Any]], prefix: str) -> pa.Tab
 
 def _is_plain(column: pa.ChunkedArray) -> bool:
     kind = column.type
-    arrival = kind in (pa.int32(), pa.int64(), pa.float64())
-    return bool(column.null_count == 0 and (arrival or pa.types.is_timestamp(kind) or pa.types.is_duration(kind)))
+    number = kind in (pa.int32(), pa.int64(), pa.float64())
+    return bool(column.null_count == 0 and (number or pa.types.is_timestamp(kind) or pa.types.is_duration(kind)))
 
 
 def _bits(column: pa.ChunkedArray) -> NDArray[Any]:
     whole = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    arrival = pa.types.is_integer(whole.type) or pa.types.is_floating(whole.type)
-    dtype = np.dtype(whole.type.to_pandas_dtype() if arrival else np.int64)
+    number = pa.types.is_integer(whole.type) or pa.types.is_floating(whole.type)
+    dtype = np.dtype(whole.type.to_pandas_dtype() if number else np.int64)
     if not len(whole):
         return np.empty(0, dtype)
     return np.frombuffer(whole.buffers()[1], dtype, len(whole), whole.offset * dtype.itemsize)

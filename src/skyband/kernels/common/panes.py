@@ -1,4 +1,4 @@
-"""Panes: the top k of each partition's slice between two neighbouring window bounds.
+"""Panes, the equal slices that windows are made of: the top k of each partition in each of them.
 
 An object of a window's top k is among the top k of its own pane, so everything else can go at once. The same kernel
 prunes a batch in the engine and a partition of the data in Spark.
