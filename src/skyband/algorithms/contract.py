@@ -119,7 +119,7 @@ class Changes(NamedTuple):
 
     @classmethod
     def between(cls, before: Rankings, after: Rankings) -> "Changes":
-        """What leads from one ranking to another, as of the newest arrivals: a partition's departures come first."""
+        """What leads from one ranking to another, at the newest positions: first who left, then who entered."""
         left, entered = ~np.isin(before.arrival, after.arrival), ~np.isin(after.arrival, before.arrival)
         parts = [cls._rows_of(before, -1, left), cls._rows_of(after, 1, entered)]
         changes = cls._make(np.concatenate(column) for column in zip(*parts, strict=True))
@@ -231,11 +231,10 @@ class Algorithm(ABC):
         raise AssertionError("an algorithm whose objects others go on with must be able to tell them")
 
     def take_over(self, other: "Algorithm") -> None:
-        """Before the first batch: goes on where ``other`` has stopped, which did the same for a query that asked more.
+        """Goes on, before its first batch, where ``other`` has stopped: the same algorithm for a query that asked more.
 
-        That is: ``other`` is the same algorithm, for a larger k or a longer window. It is for the kinds of windows in
-        ``takes_over`` only, and never where answers are approximate: what is held is then all that a query with a
-        lower k or a shorter window can come to ask for.
+        More is a larger k or a longer window. It can be done for the kinds of windows in ``takes_over``, where answers
+        are exact: what was held then is all that a lower k or a shorter window can come to ask for.
         """
         rows = other.held_rows()
         self.update(rows, int(rows.position.max(initial=-FOREVER)))
