@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
-from skyband.algorithms.contract import NO_CHANGES, NO_RANKINGS
+from skyband.algorithms.contract import NO_CHANGES, NO_RANKINGS, FromPanes
 from skyband.engine.planner import Plan, plan_for
 from skyband.engine.writer import Layout, Written
 from skyband.families import Family, register
@@ -88,7 +88,8 @@ class Job:
     @property
     def pruned(self) -> bool:
         """Whether tasks send only the top k of each pane: for hopping windows, if a row's position is known there."""
-        return self.query.window.hopping and self.time is not None and prepare(self).plan.algorithm.name == "mintopk"
+        whole = self.query.window.hopping and self.time is not None
+        return whole and issubclass(prepare(self).plan.algorithm, FromPanes)
 
     @cached_property
     def summed(self) -> bool:

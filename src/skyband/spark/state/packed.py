@@ -13,7 +13,7 @@ from skyband.query.measures import Measured
 from skyband.spark.stages.job import TIE, TIME, Job, prepare
 from skyband.spark.stages.pack import integers
 from skyband.spark.stages.ties import in_order
-from skyband.spark.state.piece import Arrays, Arrived, Chunk, latest
+from skyband.spark.state.piece import Arrays, Arrived, Piece, latest
 from skyband.storage import codec as state
 
 
@@ -79,7 +79,7 @@ class Spelled(Pipeline):
         return latest(event, columns, self.intake.partitions, touched, self._layout, k)
 
 
-class Packed(Chunk):
+class Packed(Piece):
     """A piece of the state with a whole pipeline, which gets every row."""
 
     def __init__(self, job: Job, across: bool = False) -> None:

@@ -25,7 +25,7 @@ class Arrived(NamedTuple):
     ended: bool = False  # whether this is the last batch
 
 
-class Chunk(ABC):
+class Piece(ABC):
     """A piece of a shard's state."""
 
     def __init__(self, job: Job) -> None:

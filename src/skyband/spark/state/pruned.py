@@ -12,12 +12,12 @@ from skyband.engine.writer import Written
 from skyband.spark.stages.job import COUNT, HIGHEST, LAST, PANE, SCORE, TIE, TIME, VALID, Job, prepare
 from skyband.spark.stages.pack import integers, numbers
 from skyband.spark.stages.ties import number
-from skyband.spark.state.piece import Arrays, Arrived, Chunk, latest
+from skyband.spark.state.piece import Arrays, Arrived, Piece, latest
 from skyband.storage import codec as state
 from skyband.storage.tables import table_from_arrays, table_to_arrays
 
 
-class Pruned(Chunk):
+class Pruned(Piece):
     """An algorithm for some partitions, and the columns of the objects it holds: object n has row n of the table."""
 
     def __init__(self, job: Job) -> None:

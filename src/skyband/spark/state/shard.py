@@ -11,7 +11,7 @@ from skyband.spark.stages.job import Job
 from skyband.spark.stages.pack import integers
 from skyband.spark.stages.parcel import packed, unpacked
 from skyband.spark.state.packed import Packed
-from skyband.spark.state.piece import Arrived, Chunk
+from skyband.spark.state.piece import Arrived, Piece
 from skyband.spark.state.pruned import Pruned
 from skyband.spark.state.takeover import former
 from skyband.storage import codec as state
@@ -55,7 +55,7 @@ class Packet(NamedTuple):
         return cls(**{name: row[name] for name in cls._fields})
 
 
-class Piece(NamedTuple):
+class Known(NamedTuple):
     """What the head knows about a piece, so that the piece need not be read: objects and bytes held, when it is due."""
 
     candidates: int
@@ -75,12 +75,12 @@ class Head:
     def __init__(self, job: Job, blob: bytes | None) -> None:
         self.job = self.former = job
         self.newest = -FOREVER
-        self.pieces: dict[int, Piece] = {}
+        self.pieces: dict[int, Known] = {}
         if blob is not None:
             meta, _ = state.unpack(blob)
             self.former = former(meta["job"], job)
             self.newest = meta["newest"]
-            self.pieces = {int(number): Piece(*piece) for number, piece in meta["pieces"].items()}
+            self.pieces = {int(number): Known(*piece) for number, piece in meta["pieces"].items()}
 
     def save(self) -> bytes:
         return state.pack({"job": self.job.spec(), "newest": self.newest, "pieces": self.pieces}, {})
@@ -98,7 +98,7 @@ def merge(
     everything = ended or head.former is not job
     due = [number for number, piece in head.pieces.items() if everything or piece.due <= head.newest]
     for number in sorted({*coming, *due}):
-        piece: Chunk = Pruned(job) if job.pruned else Packed(job, shard is not None and job.crosses(shard))
+        piece: Piece = Pruned(job) if job.pruned else Packed(job, shard is not None and job.crosses(shard))
         if number in head.pieces:
             piece.restore(*state.unpack(store.get(number)), head.former)
         closing = ended and not job.latest  # the latest ranking is the present one: open windows are not closed
@@ -116,14 +116,14 @@ def merge(
            "merge_ms": 1e3 * (clock.perf_counter() - start)}  # fmt: skip
 
 
-def _keep(head: Head, store: Pieces, number: int, piece: Chunk) -> None:
+def _keep(head: Head, store: Pieces, number: int, piece: Piece) -> None:
     if piece.window.time and not piece.candidates:  # it holds nothing that matters to a later row
         if head.pieces.pop(number, None) is not None:
             store.drop(number)
         return
     blob = piece.save()
     store.put(number, blob)
-    head.pieces[number] = Piece(piece.candidates, len(blob), piece.due(head.newest))
+    head.pieces[number] = Known(piece.candidates, len(blob), piece.due(head.newest))
 
 
 def by_chunk(packets: list[Packet]) -> dict[int, tuple[pa.Table | None, pa.Table | None]]:
