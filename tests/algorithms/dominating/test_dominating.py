@@ -8,9 +8,11 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
+from skyband.algorithms.contract import NOTHING, Rows
 from skyband.algorithms.dominating.points import dominated as count_dominated
 from skyband.algorithms.dominating.points import k_skyband
 from skyband.families import FAMILIES
+from skyband.storage.blocks import ARRIVAL, renumbered
 from tests.support import oracle, streams
 from tests.support.cases import ONE_OF_EACH, WINDOWS, follow
 from tests.support.oracle_dominating import TopKDominating
@@ -167,6 +169,43 @@ def test_memory_stays_bounded(algorithm, window):
         monitor.push(batch)
         sizes.append(sum(array.nbytes for _, array in monitor.arrays()))
     assert max(sizes[30:]) <= 2 * max(sizes[:30])
+
+
+@pytest.mark.parametrize(("algorithm", "window"), list(itertools.product(sorted(ALGORITHMS), ONE_OF_EACH)))
+def test_what_is_held_is_counted(algorithm, window):
+    """Candidates are those of the state, and what the last batch left there is told without a walk over the window."""
+    query, _ = pair(3, window, algorithm=algorithm, partition=("g",))
+    monitor = sb.Monitor(query)
+    (pipeline,) = monitor.pipelines
+    for batch in streams.cut(streams.make("jittered_tied"), 7):
+        first = pipeline.intake.accepted
+        monitor.push(batch)
+        held = pipeline.algorithm.held().tolist()
+        assert held == sorted(set(held)) and monitor.stats.candidates == len(held)
+        assert pipeline.algorithm.held(first).tolist() == [number for number in held if number >= first]
+        assert sum(array.nbytes for _, array in pipeline.algorithm.arrays()) <= pipeline.algorithm.nbytes
+        monitor.check()
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_arrivals_may_be_numbered_anew(algorithm):
+    """Each part of the state says which of its columns hold arrival numbers."""
+    query, _ = pair(3, dict(extent=50), 2, algorithm)
+    plain, numbered = (plan.algorithms("dominating")[query.algorithm](query) for _ in range(2))
+    x, shift = points("independent", 200, 2), 1000
+    for low in range(0, 200, 20):
+        arrival = np.arange(low, low + 20)
+        rows = Rows(np.zeros(20), arrival, NOTHING, arrival, 0, 0, x[low : low + 20])
+        (expected,) = plain.update(rows, 0)
+        (told,) = numbered.update(rows._replace(arrival=arrival if low <= 100 else arrival + shift), 0)
+        later = shift * (low > 100)
+        assert told.arrival.tolist() == (expected.arrival + later).tolist()
+        assert told.trigger.tolist() == (expected.trigger + later).tolist()
+        assert (told.op == expected.op).all() and (told.score == expected.score).all()
+        if low == 100:
+            numbered.states[0] = renumbered(numbered.states[0], ARRIVAL, np.arange(200) + shift)
+        numbered.check()
+    assert numbered.held().tolist() == (plain.held() + shift).tolist()
 
 
 def moving(kind, n, d=3):

@@ -229,6 +229,7 @@ class Dominating(PerKey[State]):
         wanted = wanted if self.window.time else min(wanted, self.window.extent)
         position, arrival = space.slots.position[slots], space.slots.arrival[slots]
         new = laid_out(x, position, arrival, wanted, rows.x, self.per_cell)
+        new.meta["touched"] = max(0, meta.touched - meta.head)  # turns begin at 0 again
         now = np.full(room, -1)
         now[slots] = np.arange(n)
         said, held = ledger.entry[slots], plain(LedgerMeta, ledger.meta).held

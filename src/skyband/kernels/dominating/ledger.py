@@ -60,7 +60,9 @@ def _roomy(ledger: Ledger) -> Ledger:
     """The ledger with room for more entries."""
     x, score = ledger.x, grow(ledger.score, 16)
     wide = np.empty((x.shape[0], score.size))
-    wide[:, : x.shape[1]] = x
+    for j in range(x.shape[0]):  # a slice of two dimensions would take seconds to compile
+        for i in range(x.shape[1]):
+            wide[j, i] = x[j, i]
     return Ledger(
         wide, score, grow(ledger.position, 16), grow(ledger.arrival, 16), grow(ledger.slot, 16), grow(ledger.shows, 16),
         grow(ledger.listed, 16), grow(ledger.rank, 16), ledger.entry, ledger.gone_shows, ledger.gone_position,
@@ -323,7 +325,8 @@ def _merge_sort(ledger: Ledger) -> None:
                     b += 1
         here, there = there, here
         width *= 2
-    ledger.rank[:top] = here
+    for r in range(top):
+        ledger.rank[r] = here[r]
 
 
 @in_place

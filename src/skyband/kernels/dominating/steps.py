@@ -132,7 +132,8 @@ def _todo(events: Events, fresh: Ints) -> Ints:
             count += 1
             slot = events.after[slot]
     todo, at = np.empty(count, np.int64), fresh.size
-    todo[:at] = fresh
+    for i in range(at):
+        todo[i] = fresh[i]
     for t in range(first, meta.clock + 1):
         slot = events.queue[t % ring]
         while slot >= 0:
