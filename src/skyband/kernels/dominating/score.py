@@ -62,6 +62,12 @@ def _no_better(space: Space, p: Floats, level: Ints, equal: int, first: int, las
             for i in range(begin[c], begin[c] + members[c]):
                 total += along[i] >= least
         return total, compared
+    if equal == 2:
+        along, least, across, lowest = x[level[0]], p[level[0]], x[level[1]], p[level[1]]
+        for c in range(first, last):
+            for i in range(begin[c], begin[c] + members[c]):
+                total += (along[i] >= least) & (across[i] >= lowest)
+        return total, compared
     for c in range(first, last):
         for place in range(begin[c], begin[c] + members[c]):
             inside = True
