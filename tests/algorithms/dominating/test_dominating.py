@@ -191,7 +191,7 @@ def test_what_is_held_is_counted(algorithm, window):
 def test_arrivals_may_be_numbered_anew(algorithm):
     """Each part of the state says which of its columns hold arrival numbers."""
     query, _ = pair(3, dict(extent=50), 2, algorithm)
-    plain, numbered = (plan.algorithms("dominating")[query.algorithm](query) for _ in range(2))
+    plain, numbered = (FAMILIES["dominating"].algorithms()[query.algorithm](query) for _ in range(2))
     x, shift = points("independent", 200, 2), 1000
     for low in range(0, 200, 20):
         arrival = np.arange(low, low + 20)
