@@ -1,9 +1,8 @@
 """ADA, AHBA and AMSA in turn, as the load asks for."""
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from skyband.algorithms.contract import Emission, Rows
@@ -16,9 +15,25 @@ from skyband.kernels.dominating.harvest import BIG
 from skyband.kernels.dominating.space import Points
 from skyband.kernels.dominating.tell import Steps, Told
 from skyband.query import Query
-from skyband.storage.blocks import plain
+from skyband.storage.blocks import Record, block, empty, plain, restored, saved, scalars
 
 LIGHT, HEAVY = 1, 4  # budgets up to which ADA, and then AHBA, is at work
+
+
+class LoadMeta(NamedTuple):
+    rows: int = 0
+
+
+@block(version=1)
+class Load(NamedTuple):
+    """How many rows have piled up for an update of late: one figure for all partitions."""
+
+    meta: Annotated[Record, scalars(LoadMeta)]
+
+    @property
+    def rows(self) -> int:
+        """The figure."""
+        return plain(LoadMeta, self.meta).rows
 
 
 class Adaptive(AHBA):
@@ -41,7 +56,7 @@ class Adaptive(AHBA):
         super().__init__(*queries, **options)
         if not self.parameters["budget"] >= 1:
             raise QueryError(f"budget={self.parameters['budget']:g} must be at least 1: rows in an update")
-        self.load = 0
+        self.load = empty(Load)
 
     @property
     def working(self) -> str:
@@ -49,7 +64,7 @@ class Adaptive(AHBA):
         return ("eva", "ada", "ahba", "amsa")[self._mode()]
 
     def update(self, rows: Rows, frontier: int) -> tuple[Emission, ...]:
-        self.load = max(rows.score.size, self.load // 2)
+        self.load.meta["rows"] = max(rows.score.size, self.load.rows // 2)
         return super().update(rows, frontier)
 
     def take(self, state: Expectant, rows: Points, steps: Steps, told: Told) -> tuple[Expectant, Told]:
@@ -62,18 +77,18 @@ class Adaptive(AHBA):
         return super().take(state, rows, steps, told)
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        yield "load", np.array([self.load])
+        yield from saved(Load, [self.load], "load.")
         yield from super().arrays()
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         super().restore(arrays)
-        self.load = int(arrays["load"][0])
+        (self.load,) = restored(Load, arrays, "load.")
 
     def _mode(self) -> int:
         budget = self.parameters["budget"]
-        if self.load <= LIGHT * budget:
+        if self.load.rows <= LIGHT * budget:
             return kernel.ADA
-        return kernel.AHBA if self.load <= HEAVY * budget else kernel.AMSA
+        return kernel.AHBA if self.load.rows <= HEAVY * budget else kernel.AMSA
 
     def bound(self) -> str:
         above = super().bound()
