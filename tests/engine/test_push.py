@@ -92,3 +92,35 @@ def test_a_batch_that_one_query_refuses_is_taken_in_by_none():
     with pytest.raises(sb.QueryError):
         monitor.push({"x": [9, 2], "p": ["c", "d"]})
     assert monitor.dumps() == before
+
+
+@pytest.mark.parametrize("window", [sb.last(20), sb.last("400 milliseconds", late="100 milliseconds")], ids=str)
+def test_all_partitions_at_once_are_as_each_by_itself(window):
+    """As many partitions and rows as make the pool grow, move and be laid out anew."""
+    rng, ties = np.random.default_rng(2), "all"
+    together, apart = (sb.Monitor(sb.TopK(k=2, order_by="x DESC", window=window, ties=ties, partition_by=("p",),
+                                          algorithm=algorithm)) for algorithm in ("ra", "sasf"))  # fmt: skip
+    seen = 0
+    for i in range(40):
+        size, partitions = int(rng.choice([0, 1, 3, 900])), 700 if i < 20 else 40
+        ts = (seen + np.arange(size)) * 1000 - rng.integers(0, 150_000, size)
+        batch = pa.table({"p": rng.integers(0, partitions, size), "x": rng.random(size).round(1),
+                          "id": seen + np.arange(size), "ts": pa.array(ts, pa.timestamp("us"))})  # fmt: skip
+        seen += size
+        assert together.push(batch).equals(apart.push(batch))
+        if i % 8 == 7:
+            together.check()
+            assert together.top().equals(apart.top()) and together.top(k=1).equals(apart.top(k=1))
+            together = sb.Monitor.loads(together.dumps())
+
+
+def test_partitions_of_a_pool_are_numbered_anew():
+    monitor = sb.Monitor(sb.TopK(k=2, order_by="x DESC", window=sb.last(9), algorithm="ra", partition_by=("p",)))
+    monitor.push({"p": np.arange(60) % 7, "x": np.random.default_rng(3).random(60)})
+    algorithm = monitor.pipelines[0].algorithm
+    before = {p: algorithm.pool[p].band.arrival.tolist() for p in range(7)}
+    algorithm.rekey(np.array([2, -1, 0, -1, 3, 1, -1]))
+    algorithm.check()
+    assert [algorithm.pool[p].band.arrival.tolist() for p in range(4)] == [before[p] for p in (2, 5, 0, 4)]
+    assert algorithm.candidates == algorithm.held().size == sum(len(before[p]) for p in (2, 5, 0, 4))
+    assert algorithm.partitions().tolist() == [0, 1, 2, 3]

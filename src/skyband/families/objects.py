@@ -19,6 +19,13 @@ def _approximate(queries: tuple[Query, ...]) -> Choice | None:
     return "pa", f"an error of {queries[0].error:g} is allowed: only objects with a fair chance are kept", {}
 
 
+def _partitioned(queries: tuple[Query, ...]) -> Choice | None:
+    if not queries[0].partition_by:
+        return None
+    reason = "every partition has a window that moves with every arrival: a band for each, all of them in one pool"
+    return "ra", reason + _unused_error(queries), {}
+
+
 def _late(queries: tuple[Query, ...]) -> Choice | None:
     if not queries[0].window.late:
         return None
@@ -43,7 +50,7 @@ class Objects(Family):
 
     name = "objects"
     queries = (TopK,)
-    rules = (named, shared, _hopping, _approximate, _late, _every_arrival)
+    rules = (named, shared, _hopping, _approximate, _partitioned, _late, _every_arrival)
     shares = True
 
     def looks_at(self, query: Query, names: Sequence[str]) -> tuple[str, ...]:

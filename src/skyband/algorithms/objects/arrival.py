@@ -1,20 +1,24 @@
 """What the algorithms for windows that move with every arrival have in common."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from skyband.algorithms.contract import Changes, Emission, Floats, Ints, Rows
+from skyband.algorithms.contract import NO_CHANGES, NOTHING, Changes, Emission, Floats, Ints, Rankings, Rows
 from skyband.algorithms.partitioned import PerKey, best, by_arrival
 from skyband.errors import QueryError
 from skyband.kernels.objects import bands
 from skyband.kernels.objects.arrivals import Banded, Batch, process
 from skyband.kernels.objects.bands import Band
 from skyband.kernels.objects.log import Log
+from skyband.kernels.objects.many import process_all
 from skyband.order import ranking
 from skyband.query import Query
 from skyband.storage.blocks import empty, straight
+from skyband.storage.pools import Pool
 
 MOST = 1 << 40  # objects: more than any machine holds
 MOST_CELLS = 1 << 20  # they are laid out whether or not there are objects in them
@@ -74,9 +78,16 @@ class EveryArrival(PerKey[S]):
 
 
 class OneBand(EveryArrival[Banded]):
-    """An algorithm that holds one band and nothing else."""
+    """An algorithm that holds one band and nothing else. The bands of all partitions lie in one pool."""
 
     state_type = Banded
+
+    def __init__(self, *queries: Query, **options: float) -> None:
+        super().__init__(*queries, **options)
+        self.pool = Pool(self.fresh())
+        self.states = self.pool  # type: ignore[assignment]  # nothing is put into it but by the kernel
+        self._first: int | None = None  # the first arrival of the last batch, and those of it that are held
+        self._fresh: Ints = NOTHING
 
     @abstractmethod
     def band(self) -> Band:
@@ -85,9 +96,83 @@ class OneBand(EveryArrival[Banded]):
     def fresh(self) -> Banded:
         return empty(Banded, band=self.band(), extent=self.window.extent)
 
+    def update(self, rows: Rows, frontier: int) -> tuple[Emission, ...]:
+        self._first, self._fresh = rows.first_arrival, NOTHING
+        if not rows.score.size:
+            return (NO_CHANGES,)
+        if rows.arrival.size:
+            self._first = int(rows.arrival.min())
+        partition = rows.partition
+        if (partition.size and not (partition == partition[0]).all()) or partition.any():
+            rows = rows.spelled_out().take(_stable_order(partition))
+        self.pool.make_room(int(rows.partition.max(initial=0)) + 1)
+        changes = self._alone(rows, self._first) if len(self.pool) == 1 else self._together(rows, self._first)
+        self._fresh = np.sort(self._fresh)
+        return (changes.take(_stable_order(changes.trigger - self._first)) if rows.partition.size else changes,)
+
+    def _together(self, rows: Rows, first: int) -> Changes:
+        """The bands of all partitions advance, each by its rows."""
+        (places,), partition = self.pool.places, read_only(rows.partition)
+        self.pool.all, log, self._fresh = process_all(self.pool.all, places, batch_of(rows), partition, first)
+        self.pool.tidy()
+        return changes_of(log)
+
+    def _alone(self, rows: Rows, first: int) -> Changes:
+        """There is but one partition: its band has the columns of the pool for itself."""
+        pool, (places,) = self.pool, self.pool.places
+        pool.all.band.meta["start"] = places.start[0]
+        pool.all, log = process(pool.all, batch_of(rows))
+        band, room = pool.all.band, pool.all.band.score.size
+        start, held = int(band.meta["start"][0]), int(band.meta["held"][0])
+        places.start[0], places.room[0], places.meta[0] = start, room - start, (room, held)
+        band.meta["start"] = 0
+        arrival = band.arrival[start : start + held]
+        self._fresh = arrival[arrival >= first]
+        return changes_of(log)
+
     def advance(self, state: Banded, rows: Rows, frontier: int) -> tuple[Banded, tuple[Emission, ...]]:
-        state, log = process(state, batch_of(rows))
-        return state, (changes_of(log),)
+        raise AssertionError("all partitions advance together")
+
+    def result(self, query: Query, k: int, last: int | None = None) -> Rankings:
+        rows, now = self._everything(), self.pool.all.clock["now"]
+        rows = rows.take(rows.position > now[rows.partition] - (last or self.window.extent))
+        order = ranking(rows.score, rows.position, rows.arrival)
+        rows = rows.take(order[np.argsort(rows.partition[order], kind="stable")])
+        partition, first, size = np.unique(rows.partition, return_index=True, return_counts=True)
+        bar = rows.score[first + np.minimum(size, k) - 1]
+        best = np.arange(rows.score.size) - np.repeat(first, size) < k
+        rows = rows.take(best | (rows.score == np.repeat(bar, size)) if self.ties else best)
+        offset = np.append(np.searchsorted(rows.partition, partition), rows.score.size)
+        return Rankings(now[partition] + 1, partition, partition * 0, offset, rows.arrival, rows.score)
+
+    def held(self, since: int = 0) -> Ints:
+        if self._first is not None and since >= self._first:
+            return self._fresh[self._fresh >= since]
+        arrival = self.pool.all.band.arrival[self.pool.rows()]
+        return np.sort(arrival[arrival >= since])
+
+    @property
+    def candidates(self) -> int:
+        return self.pool.held
+
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        yield "partitions", (partitions := self.partitions())
+        yield from self.pool.saved(partitions, "state.")
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self.pool.restore(arrays, arrays["partitions"], "state.")
+        self._first = None
+
+    @property
+    def nbytes(self) -> int:
+        return self.pool.nbytes
+
+    def partitions(self) -> Ints:
+        return np.flatnonzero(self.pool.all.clock["newest"] >= 0)
+
+    def rekey(self, code: Ints) -> None:
+        self.pool.rekey(code)
+        self._first = None
 
     def objects(self, state: Banded) -> Rows:
         return band_rows(state.band)
@@ -98,13 +183,36 @@ class OneBand(EveryArrival[Banded]):
     def count(self, state: Banded) -> int:
         return int(state.band.meta["held"][0])
 
+    def _everything(self) -> Rows:
+        """The objects of all partitions, one partition after another."""
+        places, band = self.pool.rows(), self.pool.all.band
+        partition = np.repeat(np.arange(len(self.pool)), self.pool.counts())
+        return Rows(band.score[places], band.position[places], partition, band.arrival[places])
+
+
+def _stable_order(values: Ints) -> Ints:
+    """The order of numbers that are not negative and not large, those that are equal as they come.
+
+    Numbers alone are sorted several times as fast as their indices.
+    """
+    bits = int(values.size).bit_length()
+    if int(values.max(initial=0)).bit_length() + bits > 62:
+        return np.argsort(values, kind="stable")
+    order: Ints = np.sort(values << bits | np.arange(values.size)) & ((1 << bits) - 1)
+    return order
+
 
 def batch_of(rows: Rows) -> Batch:
     """The rows as the kernels take them: always read-only, so that one compiled version serves all."""
-    columns = [np.ascontiguousarray(column).view() for column in (rows.score, rows.position, rows.arrival)]
-    for column in columns:
-        column.flags.writeable = False
+    columns = map(read_only, (rows.score, rows.position, rows.arrival))
     return Batch._make((*columns, rows.first_position, rows.first_arrival))
+
+
+def read_only(column: NDArray[Any]) -> NDArray[Any]:
+    """The same array, which may not be written to."""
+    view = np.ascontiguousarray(column).view()
+    view.flags.writeable = False
+    return view
 
 
 def band_rows(band: Band) -> Rows:

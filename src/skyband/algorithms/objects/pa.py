@@ -40,10 +40,6 @@ class PA(OneBand):
     exact = False
     options: ClassVar[dict[str, float]] = {"sigma": 0.001, "additional": 0, "fewest": 0, "most": 0}
 
-    def __init__(self, *queries: Query, **options: float) -> None:
-        super().__init__(*queries, **options)
-        _check_rate(self.query, self.parameters)
-
     @classmethod
     def implied(cls, query: Query) -> dict[str, float]:
         return {"sigma": query.error} if query.error else {}
@@ -58,6 +54,10 @@ class PA(OneBand):
             promised = "of about"
         return (f"approximate, a top-k object is missed with probability {promised} {given['sigma']:g} a window length "
                 f"if {provided}")  # fmt: skip
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        _check_rate(self.query, self.parameters)
 
     def band(self) -> Band:
         k, error, given = self.query.k, self.query.error, self.parameters

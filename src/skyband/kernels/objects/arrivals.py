@@ -87,21 +87,24 @@ def arrival_of(rows: Batch, i: int) -> int:
 
 @outer
 def process(state: Banded, rows: Batch) -> tuple[Banded, Log]:
-    """Every row into the band, as far as its threshold lets it (Algorithms 1–3 and 5)."""
+    """Every row into the band of the only partition."""
     clock = state.clock[0]
     log, heap = new_log(64), bands.new_heap(state.band.meta[0].k)
     clock.brought = rows.score.size
-    done = _process(state, rows, 0, log, heap)
+    done = through(state, rows, 0, log, heap)
     while done < rows.score.size:
         log = roomy(log, bands.changes_at_most(state.band, 1))
         state = Banded(bands.widened(state.band, 1), state.clock)
-        done = _process(state, rows, done, log, heap)
+        done = through(state, rows, done, log, heap)
     return Banded(bands.rested(state.band, clock.now - clock.extent, ALWAYS), state.clock), log
 
 
 @in_place
-def _process(state: Banded, rows: Batch, first: int, log: Log, heap: Heap) -> int:
-    """The rows from ``first`` up to the one for which there is no room, which it returns."""
+def through(state: Banded, rows: Batch, first: int, log: Log, heap: Heap) -> int:
+    """Every row from ``first`` on into the band, as far as its threshold lets it (Algorithms 1–3 and 5).
+
+    Returns the one for which there is no room, or the number of rows.
+    """
     band, meta, clock = state.band, state.band.meta[0], state.clock[0]
     now, newest, extent = clock.now, clock.newest, clock.extent
     i = first

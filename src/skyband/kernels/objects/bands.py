@@ -101,9 +101,9 @@ def widened(band: Band, inserts: int) -> Band:
     return _moved(band, start, meta.held + 2 * start)
 
 
-@inner
-def rested(band: Band, dead_position: int, dead_arrival: int) -> Band:
-    """The band without dead objects, as it waits for the next batch: in arrays of just its size, unless it is large."""
+@in_place
+def bury(band: Band, dead_position: int, dead_arrival: int) -> None:
+    """Drops all dead objects."""
     meta = band.meta[0]
     kept = meta.start
     for i in range(meta.start, meta.start + meta.held):
@@ -112,6 +112,13 @@ def rested(band: Band, dead_position: int, dead_arrival: int) -> Band:
                 _move(band, i, kept)
             kept += 1
     meta.held = kept - meta.start
+
+
+@inner
+def rested(band: Band, dead_position: int, dead_arrival: int) -> Band:
+    """The band without dead objects, as it waits for the next batch: in arrays of just its size, unless it is large."""
+    bury(band, dead_position, dead_arrival)
+    meta = band.meta[0]
     if meta.held == band.score.size or (meta.held > LARGE and band.score.size < 4 * meta.held):
         return band
     return _moved(band, 0, meta.held)
