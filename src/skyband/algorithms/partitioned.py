@@ -261,11 +261,10 @@ def _by_key(rows: Rows) -> Iterator[tuple[int, Rows]]:
         yield 0, rows
         return
     rows = rows.spelled_out()
-    order = np.argsort(rows.partition, kind="stable")
-    partitions = rows.partition[order]
-    cuts = np.flatnonzero(np.diff(partitions)) + 1
-    for indices in np.split(order, cuts):
-        yield int(rows.partition[indices[0]]), rows.take(indices)
+    rows = rows.take(np.argsort(rows.partition, kind="stable"))
+    cuts = [0, *(np.flatnonzero(np.diff(rows.partition)) + 1).tolist(), rows.score.size]
+    for partition, part in zip(rows.partition[cuts[:-1]].tolist(), map(slice, cuts[:-1], cuts[1:]), strict=True):
+        yield partition, rows.take(part)
 
 
 def _keyed(event: Emission, partition: int) -> Emission:
