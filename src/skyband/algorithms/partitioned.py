@@ -121,7 +121,7 @@ class PerKey(Algorithm, Generic[S]):
         self.newest = max(self.newest, int(rows.position.max(initial=-FOREVER)))
         self.touched = sorted(touched)
         partitions = self.touched
-        if hopping and self.window.time and (closed := frontier // self.window.pane) > self._panes:
+        if hopping and self.window.time and (closed := self.window.pane_of(frontier)) > self._panes:
             # Windows may close, and rows that wait may ripen, where the batch has no rows too.
             partitions, self._panes = sorted(self.states.keys() | touched.keys()), closed
         self._uncounted.update(partitions)
@@ -232,7 +232,7 @@ class PerKey(Algorithm, Generic[S]):
             frontier = int(rows.position[-1]) + 1 if rows.score.size else 0
             return rows, frontier
         order = np.lexsort((rows.arrival, rows.position))
-        bound = min(frontier, FOREVER) // self.window.pane * self.window.pane
+        bound = self.window.pane_of(min(frontier, FOREVER)) * self.window.pane
         cut = int(np.searchsorted(rows.position[order], bound))
         if cut < order.size:
             self.waiting[partition] = rows.take(order[cut:])

@@ -1,4 +1,4 @@
-"""Gets memory for answers from Arrow's pool, which is faster than ``malloc`` for large arrays that live shortly."""
+"""Arrays for answers in the memory of Arrow's pool, which is faster than ``malloc`` there, and read-only arrays."""
 
 from typing import Any
 
@@ -14,3 +14,13 @@ def empty(size: int, dtype: DTypeLike) -> NDArray[Any]:
     longer than writing the answer.
     """
     return np.frombuffer(pa.allocate_buffer(size * np.dtype(dtype).itemsize), dtype)
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """The array as kernels take it from outside: in one piece, and never to be written to.
+
+    Arrow's arrays are read-only, and to the compiler that is another type. So one compiled version serves all.
+    """
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skyband.algorithms.contract import (
     FOREVER,
@@ -37,6 +36,7 @@ from skyband.kernels.dominating.work import WORK
 from skyband.order import ranking
 from skyband.query import Query, TopKDominating
 from skyband.storage.blocks import Record, block, empty, plain, resized, scalars
+from skyband.storage.memory import read_only
 
 PIECE = 1 << 12  # rows that are taken in at once, or as many as the window holds
 
@@ -101,7 +101,7 @@ class Dominating(PerKey[State]):
     def advance(self, state: State, rows: Rows, frontier: int) -> tuple[State, tuple[Emission, ...]]:
         rows = rows.spelled_out()
         x = rows.values if rows.score.size else np.empty((0, self.d))
-        points = Points(_fixed(x), _fixed(rows.position), _fixed(rows.arrival))
+        points = Points(read_only(x), read_only(rows.position), read_only(rows.arrival))
         state.space.meta["touched"] = plain(SpaceMeta, state.space.meta).tail
         steps = self._slides(state, points, frontier) if self.window.hopping else self._arrivals(state, points)
         self._told.meta["held"] = 0
@@ -185,12 +185,12 @@ class Dominating(PerKey[State]):
         if not window.time:
             frontier = newest + 1
         times = np.concatenate([np.array([clock.now] if self.count(state) else [], np.int64), rows.position])
-        last = np.minimum((times + window.extent) // slide * slide, frontier // slide * slide)
-        first = np.maximum((times // slide + 1) * slide, np.append(clock.closed, last[:-1]) + slide)
+        last = np.minimum(window.last_end(times), window.last_closed(frontier))
+        first = np.maximum(window.first_end(times), np.append(clock.closed, last[:-1]) + slide)
         count = np.maximum((last - first) // slide + 1, 0)
         end = np.repeat(first, count)
         end += (np.arange(end.size) - np.repeat(np.cumsum(count) - count, count)) * slide
-        state.clock["closed"] = max(clock.closed, end[-1] if end.size else frontier // slide * slide)
+        state.clock["closed"] = max(clock.closed, end[-1] if end.size else window.last_closed(frontier))
         state.clock["now"] = max(clock.now, newest)
         present = window.first_end(min(frontier, FOREVER) if window.time else frontier - 1)
         floor = np.append(end, present) - window.extent - 1
@@ -237,13 +237,6 @@ class Dominating(PerKey[State]):
         ledger.slot[:held] = now[ledger.slot[:held]]
         ledger.entry[ledger.slot[:held]] = np.arange(held)
         return self.moved(state._replace(space=new, ledger=ledger), space, slots, said)
-
-
-def _fixed(array: NDArray[Any]) -> NDArray[Any]:
-    """The array as the kernels take it: always read-only, so that one compiled version serves all."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
 
 
 def _arrivals(space: Space, first: int) -> Ints:

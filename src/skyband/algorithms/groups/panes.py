@@ -94,7 +94,7 @@ class Panes(Algorithm):
     def update(self, rows: Rows, frontier: int) -> tuple[Emission, ...]:
         rows = rows.spelled_out()
         self.streams.see(self.groups, rows)
-        parts = books.partials_of(rows, rows.position // self.window.pane, self.asked, self.program)
+        parts = books.partials_of(rows, self.window.pane_of(rows.position), self.asked, self.program)
         if self.window.time:
             self.newest = np.maximum(self.newest, rows.position.max(initial=-FOREVER))
             return self._fold(parts, rows.partition, frontier)
@@ -118,7 +118,7 @@ class Panes(Algorithm):
     def result(self, query: Query, k: int, last: int | None = None) -> Rankings:
         window = self.window
         everything = books.join(books.inside(self.book)[0], self.ahead)
-        end = self.newest // window.slide * window.slide + window.slide
+        end = window.first_end(self.newest)
         start = end - (window.extent if last is None else last)
         told = books.told(books.some(everything, everything.pane * window.pane >= start[self._place(everything.group)]),
                           self.program)  # fmt: skip
@@ -192,8 +192,7 @@ class Panes(Algorithm):
         alive = np.zeros(self.partition.size, bool)
         alive[inside.group], alive[self.ahead.group] = True, True
         assert (np.flatnonzero(alive) == self._objects()).all(), "a group is forgotten too early or too late"
-        slide, pane = self.window.slide, self.window.pane
-        closed = self.closed // slide * slide
+        pane, closed = self.window.pane, self.window.last_closed(self.closed)
         ends = closed[self._place(inside.group)]
         assert ((inside.pane + 1) * pane <= ends).all(), "a pane is in the aggregates before its window has closed"
         reach = self._present(self.closed)[self._place(inside.group)] - self.window.extent
@@ -210,13 +209,14 @@ class Panes(Algorithm):
         """
         self._introduce(parts.group, partition)
         self.ahead = merged(books.join(self.ahead, merged(parts, self.program)), self.program)
-        before, slide = self.closed, self.window.slide
+        before, window = self.closed, self.window
         self.closed = np.maximum(before, frontier)
-        same = (self.closed // slide == before // slide) & (self._present(self.closed) == self._present(before))
+        over = window.last_closed(self.closed)
+        same = (over == window.last_closed(before)) & (self._present(self.closed) == self._present(before))
         self._ended = not same.all()
         if not self._ended or not self.candidates:
             return (NO_RANKINGS,)
-        ripe = (self.ahead.pane + 1) * self.window.pane <= (self.closed // slide * slide)[self._place(self.ahead.group)]
+        ripe = (self.ahead.pane + 1) * window.pane <= over[self._place(self.ahead.group)]
         coming, self.ahead = books.some(self.ahead, ripe), books.some(self.ahead, ~ripe)
         partitions = int(self.partition.max()) + 1 if self.window.time else self.closed.size
         mine = self.partition[coming.group]
@@ -260,7 +260,7 @@ class Panes(Algorithm):
         self, coming: Partials, partition: Ints, partitions: int, before: Ints, listed: tuple[Ints, Ints, Ints] | None
     ) -> Due:
         """What is to be closed, given the partials that enter and their partitions, in this order."""
-        slide, every = self.window.slide, np.arange(partitions)
+        every = np.arange(partitions)
         seen = self.book.totals.newest[: self.partition.size] >= 0
         seen[coming.group] = True
         members = np.flatnonzero(seen)
@@ -272,7 +272,7 @@ class Panes(Algorithm):
             order = np.argsort(listed[0], kind="stable")
             closed = np.append(0, np.cumsum(np.bincount(listed[0], minlength=partitions)))[:-1]
             ends, trigger = listed[1][order], listed[2][order]
-        end = np.full(partitions, before // slide * slide + slide)
+        end = np.full(partitions, self.window.first_end(before))
         return Due(end, np.full(partitions, self.closed), coming, np.searchsorted(partition, every),
                    np.searchsorted(partition, every, "right"), members, start, closed, ends, trigger)  # fmt: skip
 
@@ -308,8 +308,7 @@ class Panes(Algorithm):
 
     def _present(self, closed: Ints) -> Ints:
         """The end of the first window that is not over; a count window is over with the first object after it."""
-        slide = self.window.slide
-        return (closed - (not self.window.time)) // slide * slide + slide
+        return self.window.first_end(closed - (not self.window.time))
 
     def _place(self, group: Ints) -> Ints:
         """Where the position of the partition of each group is found in ``closed`` and ``newest``."""

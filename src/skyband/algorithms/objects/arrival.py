@@ -18,6 +18,7 @@ from skyband.kernels.objects.many import process_all
 from skyband.order import ranking
 from skyband.query import Query
 from skyband.storage.blocks import empty, straight
+from skyband.storage.memory import read_only
 from skyband.storage.pools import Pool
 
 MOST = 1 << 40  # objects: more than any machine holds
@@ -206,13 +207,6 @@ def batch_of(rows: Rows) -> Batch:
     """The rows as the kernels take them: always read-only, so that one compiled version serves all."""
     columns = map(read_only, (rows.score, rows.position, rows.arrival))
     return Batch._make((*columns, rows.first_position, rows.first_arrival))
-
-
-def read_only(column: NDArray[Any]) -> NDArray[Any]:
-    """The same array, which may not be written to."""
-    view = np.ascontiguousarray(column).view()
-    view.flags.writeable = False
-    return view
 
 
 def band_rows(band: Band) -> Rows:

@@ -42,7 +42,7 @@ class PreTopk(PerKey[Predicted]):
         self._asked = Asked(k, self.query.ties == "all", window.extent, window.slide, window.pane, window.time)
 
     def fresh(self) -> Predicted:
-        first = -FOREVER // self.window.slide * self.window.slide if self.window.time else 0
+        first = self.window.last_closed(-FOREVER) if self.window.time else 0
         lists = empty(Predicted, wide=dict.fromkeys(("score", "position", "arrival"), self._slots),
                       closes=first, empties=first, newest=-FOREVER)  # fmt: skip
         lists = resized(lists, "places", self.query.k + 1)  # one more: the entry that falls out is written first
@@ -67,8 +67,8 @@ class PreTopk(PerKey[Predicted]):
         return self._listed(state).arrival
 
     def arrived(self, state: Predicted, since: int) -> Ints:
-        extent, slide, meta = self.window.extent, self.window.slide, state.meta[0]
-        first, last = (meta.first + extent) // slide, (meta.newest + extent) // slide
+        slide, meta = self.window.slide, state.meta[0]
+        first, last = (self.window.last_end(position) // slide for position in (meta.first, meta.newest))
         slots = np.arange(max(first, last - self._slots + 1), last + 1) % self._slots
         arrival = self._listed(state, slots).arrival
         return arrival[arrival >= since]
@@ -92,6 +92,6 @@ class PreTopk(PerKey[Predicted]):
         slots = np.arange(self._slots) if slots is None else slots
         position = state.position[slots]
         used = np.arange(position.shape[1]) < state.held[slots][:, None]
-        used &= (position + self.window.extent) // self.window.slide % self._slots == slots[:, None]
+        used &= self.window.last_end(position) // self.window.slide % self._slots == slots[:, None]
         size = np.count_nonzero(used)
         return Rows(state.score[slots][used], position[used], np.zeros(size, np.int64), state.arrival[slots][used])

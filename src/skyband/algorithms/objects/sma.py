@@ -61,7 +61,7 @@ class SMA(TMA):
             end = window.first_end(self.newest)
         else:
             newest = int(rows.position.max(initial=int(state.clock[0].now)))
-            end = -(-(newest + 1) // window.slide) * window.slide
+            end = window.first_end(newest)
         return end, *best(rows.take(rows.position >= end - (last or window.extent)), k, self.ties)
 
     def dead(self, state: Watch) -> int:

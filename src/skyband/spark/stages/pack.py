@@ -20,6 +20,7 @@ from skyband.kernels.common.reading import count_nan
 from skyband.query.positions import MOST
 from skyband.spark.stages.job import COUNT, HIGHEST, LAST, PANE, SCORE, TIE, TIME, VALID, Job, prepare
 from skyband.spark.stages.parcel import packed
+from skyband.storage.memory import read_only
 
 PACKED = pa.schema({
     "shard": pa.int32(),
@@ -211,14 +212,14 @@ class Packer:
         keys = Keys(rows.table.select(names).slice(0, 0)) if names else None
         key = NOTHING if keys is None else keys.encode(rows.table)
         score = rows.score if self.query.descending else -rows.score
-        columns = panes.Columns(key, *map(_read_only, (score, rows.time, rows.tie)))
+        columns = panes.Columns(key, *map(read_only, (score, rows.time, rows.tie)))
         kept = panes.survivors(columns, 1 if keys is None else len(keys), self.window.pane, self.query.k,
                                self.query.ties == "all")  # fmt: skip
         return rows.take(kept) if kept.size < rows.score.size else rows
 
     def _count_rows(self, time: Ints) -> None:
         """Counts the rows of each pane; which of them are late is found out later."""
-        first, length = panes.count_runs(NOTHING, _read_only(time), self.window.pane)
+        first, length = panes.count_runs(NOTHING, read_only(time), self.window.pane)
         counts = pa.table({"pane": self.window.pane_of(time[first]), "count": length})
         self.counts.append(counts if first.size < 64 else _total([counts], ["pane"]))
 
@@ -282,13 +283,6 @@ def integers(table: pa.Table, name: str) -> Ints:
 
 def _exceeds(time: Ints) -> bool:
     return bool(time.min() < -MOST or time.max() > MOST)
-
-
-def _read_only(column: NDArray[Any]) -> NDArray[Any]:
-    """A read-only view, so that kernels are compiled only once for Arrow's memory (read-only) and NumPy's."""
-    view = np.ascontiguousarray(column).view()
-    view.flags.writeable = False
-    return view
 
 
 def _total(counts: list[pa.Table], names: list[str]) -> pa.Table:
