@@ -50,8 +50,11 @@ class RowStore:
         starts = np.array([part.arrival[0] for part in self._parts] + [first])
         which = np.searchsorted(starts, arrival, "right") - 1
         order = np.argsort(which, kind="stable")
-        found = [self._taken(int(part), arrival[which == part], batch, first) for part in np.unique(which)]
-        table = pa.concat_tables(found)
+        parts, cuts = np.unique(which[order], return_index=True)
+        numbers = np.split(arrival[order], cuts[1:])
+        table = pa.concat_tables(
+            self._taken(part, some, batch, first) for part, some in zip(parts.tolist(), numbers, strict=True)
+        )
         if (np.diff(order) == 1).all():
             return table
         back = np.empty_like(order)
@@ -98,7 +101,9 @@ class RowStore:
         if part == len(self._parts):
             return batch.take(pa.array(arrival - first))
         numbers, rows = self._parts[part]
-        return pa.Table.from_batches([rows.take(pa.array(np.searchsorted(numbers, arrival)))])
+        dense = numbers[-1] - numbers[0] < numbers.size
+        place = arrival - numbers[0] if dense else np.searchsorted(numbers, arrival)
+        return pa.Table.from_batches([rows.take(pa.array(place))])
 
     def _append(self, arrival: Ints, table: pa.Table) -> None:
         """Adds rows that are newer than all others."""
