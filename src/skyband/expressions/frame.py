@@ -66,7 +66,7 @@ class Frame:
     def evaluate(self, tree: exp.Expr, widen: bool) -> Value:
         """The value of a tree. With ``widen``, rows in which an integer did not fit are evaluated again in doubles."""
         value = self.value(tree)
-        if widen and pc.any(self.overflow).as_py():
+        if widen and self.overflow is not FALSE and pc.any(self.overflow).as_py():
             return choose(self.overflow, *alike(Frame(self.columns, wide=True).value(tree), value))
         return value
 
