@@ -244,12 +244,16 @@ def resized(value: B, group: str, room: int) -> B:
 
 
 def taken(value: B, group: str, which: Array | slice) -> B:
-    """The block with only some rows of a group, in the given order, and no room for more."""
-    value = straight(value, group)
-    names = declaration(type(value)).groups[group]
-    # Wide columns in one piece: in any other order they are of another type to the compiler.
-    columns = {name: np.ascontiguousarray(getattr(value, name)[..., which]) for name in names}
-    return value._replace(**columns)  # type: ignore[attr-defined,no-any-return]
+    """The block with only some rows of a group, in the given order, and no room for more.
+
+    These rows and the scalars are copies: to change them changes nothing in ``value``.
+    """
+    value, declared = straight(value, group), declaration(type(value))
+    names = declared.groups[group]
+    # In one piece, wide columns too: in any other order they are of another type to the compiler.
+    own = {name: getattr(value, name)[..., which].copy() for name in names}
+    own |= {name: getattr(value, name).copy() for name in declared.scalars}
+    return value._replace(**own)  # type: ignore[attr-defined,no-any-return]
 
 
 def copied(value: B) -> B:

@@ -110,7 +110,7 @@ def with_entries(log: Log, view: View) -> Log:
 
 def told(log: Log) -> Log:
     """What the log holds, in memory of its own: the log is used again."""
-    return copied(taken(log, "entries", slice(plain(LogMeta, log.meta).held)))
+    return taken(log, "entries", slice(plain(LogMeta, log.meta).held))
 
 
 def compacted(state: AssembledState, spec: Spec, listed: bool, keep: NDArray[np.bool_] | None = None) -> AssembledState:
