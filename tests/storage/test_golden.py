@@ -3,6 +3,7 @@
 import pytest
 
 import skyband as sb
+from skyband.storage.blocks import declaration
 from tests.support import golden
 
 FILES = sorted(path.name for path in golden.HERE.glob("*.bin"))
@@ -20,6 +21,19 @@ def test_a_saved_state_goes_on(file):
     answer = golden.rest(monitor)
     assert answer.num_rows
     assert answer.equals(golden.rest(golden.half_way(query)))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_block_of_a_saved_state_tells_its_version(file):
+    algorithm = sb.Monitor.loads((golden.HERE / file).read_bytes()).pipelines[0].algorithm
+    kind = getattr(algorithm, "state_type", None)
+    names = {name.rpartition(".@")[2] for name, _ in algorithm.arrays() if "@" in name}
+    assert {f"{block.__name__}.{block.block_version}" for block in tree(kind)} <= names
+    assert names
+
+
+def tree(kind):
+    return [kind, *(block for inner in declaration(kind).blocks.values() for block in tree(inner))] if kind else []
 
 
 def test_every_algorithm_has_a_file():

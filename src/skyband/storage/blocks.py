@@ -307,7 +307,7 @@ def saved(kind: type[Any], values: Sequence[Any], prefix: str = "") -> Iterator[
     the width is among them. The first array is empty: its name holds the name and the version of the block.
     """
     declared = declaration(kind)
-    yield f"{prefix}@{declared.name}.{declared.version}", np.empty(0, np.int8)
+    yield mark(declared, prefix)
     for group in declared.groups:
         values = [straight(value, group) for value in values]
     for group, names in declared.groups.items():
@@ -336,7 +336,7 @@ def restored(kind: type[B], arrays: Mapping[str, Array], prefix: str = "") -> li
     Raises :class:`StateError` where they were saved in a version that cannot be read.
     """
     declared, fields = declaration(kind), dict[str, list[Any]]()
-    arrays = _in_this_version(declared, arrays, prefix)
+    arrays = in_this_version(declared, arrays, prefix)
     for group, names in declared.groups.items():
         counts = arrays[prefix + group]
         for name in names:
@@ -360,7 +360,12 @@ def restored(kind: type[B], arrays: Mapping[str, Array], prefix: str = "") -> li
     return [kind(*values) for values in zip(*(fields[name] for name in names), strict=True)]
 
 
-def _in_this_version(declared: Declaration, arrays: Mapping[str, Array], prefix: str) -> Mapping[str, Array]:
+def mark(declared: Declaration, prefix: str) -> tuple[str, Array]:
+    """An empty array, whose name says which block was saved, and in which version."""
+    return f"{prefix}@{declared.name}.{declared.version}", np.empty(0, np.int8)
+
+
+def in_this_version(declared: Declaration, arrays: Mapping[str, Array], prefix: str) -> Mapping[str, Array]:
     """The saved arrays as this version of a block would have saved them."""
     marks = [name.removeprefix(f"{prefix}@") for name in arrays if name.startswith(f"{prefix}@")]
     name, _, number = marks[0].rpartition(".") if marks else ("", "", "0")

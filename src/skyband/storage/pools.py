@@ -6,7 +6,7 @@ slice of each. Saving, restoring, numbering anew and bytes held follow from the 
 pool is saved as the blocks in it would be (:func:`skyband.storage.blocks.saved`).
 
 >>> from typing import Annotated
->>> from skyband.storage.blocks import Floats, Record, block, column, empty, scalars
+>>> from skyband.storage.blocks import Floats, Record, block, column, empty, saved, scalars
 >>> class Counts(NamedTuple):
 ...     held: int = 0
 >>> @block(version=1)
@@ -14,8 +14,8 @@ pool is saved as the blocks in it would be (:func:`skyband.storage.blocks.saved`
 ...     score: Annotated[Floats, column("objects", used="held")]
 ...     meta: Annotated[Record, scalars(Counts)]
 >>> pool = Pool(empty(Queue))
->>> pool.restore({"objects": np.array([1, 2]), "score": np.array([7.0, 8, 9]), "meta.held": np.array([1, 2])},
-...              np.array([0, 2]))
+>>> one, two = (empty(Queue, held=len(rows))._replace(score=np.array(rows)) for rows in ([7.0], [8.0, 9.0]))
+>>> pool.restore(dict(saved(Queue, [one, two])), np.array([0, 2]))
 >>> len(pool), pool[2].score.tolist(), pool[1].score.tolist()
 (3, [8.0, 9.0], [])
 """
@@ -25,7 +25,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from skyband.storage.blocks import Array, Ints, Record, declaration, record_type
+from skyband.errors import StateError
+from skyband.storage.blocks import Array, Ints, Record, declaration, in_this_version, mark, record_type
 
 S = TypeVar("S", bound=tuple[Any, ...])
 
@@ -149,6 +150,7 @@ class Pool(Mapping[int, S]):
 
     def _saved(self, value: Any, places: Iterator[Places], which: Ints, prefix: str) -> Iterator[tuple[str, Array]]:
         declared = declaration(type(value))
+        yield mark(declared, prefix)
         for group, names in declared.groups.items():
             count = _counts(value, group)[which]
             rows = _spread(next(places).start[which], count)
@@ -162,6 +164,7 @@ class Pool(Mapping[int, S]):
     def _restored(self, value: Any, places: Iterator[Places], arrays: Mapping[str, Array], which: Ints, prefix: str
                   ) -> Any:  # fmt: skip
         declared, fields = declaration(type(value)), dict[str, Any]()
+        arrays = in_this_version(declared, arrays, prefix)
         for group, names in declared.groups.items():
             place, count = next(places), arrays[prefix + group]
             # Where they are many, each has room for some more, so that not all of them must move at once.
@@ -171,6 +174,9 @@ class Pool(Mapping[int, S]):
             place.meta["end"], place.meta["held"] = end, count.sum()
             rows = _spread(start, count)
             for name in names:
+                if arrays[prefix + name].size != rows.size:
+                    raise StateError(f"the saved state is damaged: {prefix}{name} does not have as many rows as its "
+                                     "group")  # fmt: skip
                 fields[name] = np.empty(end, getattr(value, name).dtype)
                 fields[name][rows] = arrays[prefix + name]
         for name, record in declared.scalars.items():

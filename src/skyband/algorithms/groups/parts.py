@@ -16,7 +16,7 @@ from skyband.kernels.groups.lists import Lists, Sorted, with_buffer
 from skyband.kernels.groups.places import Places
 from skyband.kernels.groups.sketches import Sketch
 from skyband.kernels.groups.view import Log, LogMeta, View, ViewMeta, follow
-from skyband.storage.blocks import block, copied, empty, grown, plain, resized, taken
+from skyband.storage.blocks import block, empty, grown, plain, resized, taken
 
 
 @block(version=1)
