@@ -4,6 +4,8 @@ Approximate algorithms are taken only if the query names one or has the policy f
 the fastest of them takes longer than the fastest exact one (``benchmarks/dominating.py --filled``).
 """
 
+from skyband.algorithms.dominating.distributed import Asked
+from skyband.algorithms.rounds import Rounds
 from skyband.families.family import Choice, Family, named
 from skyband.query import Query, TopKDominating
 
@@ -49,9 +51,11 @@ class Dominating(Family):
 
     name = "dominating"
     queries = (TopKDominating,)
-    rounds = True
     rules = (named, _adaptive, _small, _many_dimensions, _exact)
 
     def splits(self, query: Query, alone: bool) -> bool:
         assert isinstance(query, TopKDominating)  # parts that ask each other are an exact algorithm of their own
         return alone and query.algorithm == "auto" and query.policy == "exact"
+
+    def rounds(self, query: Query, position: str, tie: str) -> Rounds | None:
+        return Asked(query, position, tie)

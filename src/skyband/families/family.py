@@ -14,6 +14,7 @@ from typing import ClassVar, NamedTuple
 import pyarrow as pa
 
 from skyband.algorithms.contract import Algorithm, Floats, Ints
+from skyband.algorithms.rounds import Rounds
 from skyband.errors import QueryError
 from skyband.expressions import scoring
 from skyband.query import Query
@@ -62,7 +63,6 @@ class Family(ABC):
         shares: whether queries that differ only in k and window may share one state.
         looks_back: whether its algorithms ask for the columns of objects that they hold.
         size: how many objects a row of the answer is made of.
-        rounds: whether the shards of a ranking that is spread have to ask each other.
     """
 
     name: ClassVar[str]
@@ -71,7 +71,6 @@ class Family(ABC):
     shares: ClassVar[bool] = False
     looks_back: ClassVar[bool] = False
     size: ClassVar[int] = 1
-    rounds: ClassVar[bool] = False
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)  # a family that comes from another process is another object
@@ -148,6 +147,13 @@ class Family(ABC):
         ``alone``: whether it is the only query over the stream.
         """
         return False
+
+    def rounds(self, query: Query, position: str, tie: str) -> Rounds | None:
+        """The algorithm by which the cells ask each other; None if the best of what they find by themselves will do.
+
+        ``position`` and ``tie`` name the columns that tell where a row stands, and the newer of two that stand there.
+        """
+        return None
 
     def groups(self, tasks: int) -> int:
         """Into how many groups the rows are divided, so that each of ``tasks`` tasks gets a cell or more."""

@@ -17,65 +17,19 @@ This is ours. Kontaki, Papadopoulos and Manolopoulos (TKDE 2012) know one stream
 the k-skyband, and that k-skybands can be merged, is shown in :mod:`.points`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
 
 from skyband.algorithms.contract import FOREVER, Floats, Ints
 from skyband.algorithms.dominating.points import dominated, k_skyband
+from skyband.algorithms.rounds import Count, Panes, Points, Proposal, Scored
 from skyband.query import Query
 
 
-class Points(NamedTuple):
-    """To the second round of the same part: its new rows, as a column of positions and one for each dimension."""
-
-    part: int
-    rows: pa.Table
-
-
-class Proposal(NamedTuple):
-    """To the second round of all parts: the rows of a window that may be among its top k."""
-
-    end: int  # of the window
-    part: int  # that proposes them
-    rows: pa.Table
-
-
-class Count(NamedTuple):
-    """To the third round: how many of a part's points each row of a proposal dominates."""
-
-    end: int
-    part: int  # that proposed the rows
-    counts: Ints
-    rows: pa.Table | None  # told once, by the part that proposed them
-
-
-class Scored(NamedTuple):
-    """The rows that a part proposed for a window, and how many points of the window each dominates."""
-
-    end: int
-    rows: pa.Table
-    score: Ints
-
-
-class Panes(Protocol):
-    """Where a part keeps rows by the pane they are in: each pane by itself, so that only those are written that change.
-
-    Attributes:
-        sizes: how many rows there are of each pane that has been put and not dropped.
-    """
-
-    @property
-    def sizes(self) -> Mapping[int, int]: ...
-    def get(self, pane: int) -> pa.Table: ...
-    def put(self, pane: int, rows: pa.Table) -> None: ...
-    def drop(self, pane: int) -> None: ...
-
-
 class Asked:
-    """What all parts must know.
+    """What all parts must know; makes the parts (:class:`skyband.algorithms.rounds.Rounds`).
 
     Args:
         query: a ranking of dominating points over hopping windows of event time, not partitioned.
@@ -86,6 +40,18 @@ class Asked:
     def __init__(self, query: Query, position: str, tie: str) -> None:
         self.k, self.ties, self.window, self.measure = query.k, query.ties == "all", query.window, query.measure()
         self.position, self.tie = position, tie
+
+    def proposing(self, part: int, panes: Panes, frontier: int = -FOREVER) -> "Proposing":
+        """The first round of a part; ``frontier`` says where it stands: no row before it is taken in any more."""
+        return Proposing(self, part, panes, frontier)
+
+    def counting(self, part: int, panes: Panes) -> "Counting":
+        """The second round of a part."""
+        return Counting(self, part, panes)
+
+    def totals(self, counts: Iterable[Count]) -> list[Scored]:
+        """The third round."""
+        return totals(counts)
 
     def positions(self, rows: pa.Table) -> Ints:
         """Of rows or of points."""

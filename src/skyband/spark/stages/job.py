@@ -76,7 +76,7 @@ class Job:
     @property
     def rounds(self) -> bool:
         """Whether the shards have to ask each other (see :mod:`skyband.spark.stages.rounds`)."""
-        return self.spread and self.family.rounds
+        return self.spread and self.family.rounds(self.query, TIME, TIE) is not None
 
     def places(self, part: int) -> list[tuple[int, int]]:
         """Where the rows of a part go: pairs of a shard and a piece of its state. A group may go to several shards."""

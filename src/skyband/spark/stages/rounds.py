@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.algorithms.contract import FOREVER
-from skyband.algorithms.dominating.distributed import Asked, Count, Counting, Points, Proposal, Proposing, totals
+from skyband.algorithms.rounds import Count, Points, Proposal, Rounds
 from skyband.spark.stages.job import TIE, TIME, Job, prepare
 from skyband.spark.stages.pack import integers
 from skyband.spark.stages.parcel import packed, unpacked
@@ -86,7 +86,7 @@ def proposing(job: Job) -> Step:
     def step(shard: int, rows: list[dict[str, Any]], pieces: Pieces, ended: bool) -> Iterator[dict[str, Any]]:
         start = clock.perf_counter()
         packets, panes = list(map(Packet.of, rows)), StoredPanes(job, pieces)
-        part = Proposing(_asked(job), shard, panes, panes.frontier)
+        part = _rounds(job).proposing(shard, panes, panes.frontier)
         panes.newest = max([panes.newest, *(packet.newest for packet in packets)])
         points = part.take(_rows(job, packets))
         if points.rows.num_rows:
@@ -114,7 +114,7 @@ def counting(job: Job) -> Step:
         start = clock.perf_counter()
         panes = StoredPanes(job, pieces)
         panes.newest = max([panes.newest, *(row["newest"] for row in rows if row["newest"] is not None)])
-        part = Counting(_asked(job), shard, panes)
+        part = _rounds(job).counting(shard, panes)
         for row in rows:
             if row["end"] is None and row["data"] is not None:
                 part.take(Points(row["source"], unpacked(row["data"])))
@@ -133,16 +133,18 @@ def counting(job: Job) -> Step:
     return step
 
 
-def summed(told: Sequence[pa.Table]) -> pa.Table:
+def summed(job: Job, told: Sequence[pa.Table]) -> pa.Table:
     """The third round, given what all shards told: one table of window ends, scores and rows."""
     return pa.concat_tables(
         _beside({END: np.full(score.size, end), GOODNESS: score.astype(np.float64)}, rows)
-        for end, rows, score in totals(_counts(told))
+        for end, rows, score in _rounds(job).totals(_counts(told))
     )
 
 
-def _asked(job: Job) -> Asked:
-    return Asked(prepare(job).query, TIME, TIE)
+def _rounds(job: Job) -> Rounds:
+    rounds = job.family.rounds(prepare(job).query, TIME, TIE)
+    assert rounds is not None
+    return rounds
 
 
 def _rows(job: Job, packets: list[Packet]) -> pa.Table:

@@ -146,7 +146,7 @@ def unpacker(jobs: tuple[Job, ...], several: bool) -> Callable[[Iterable[pa.Reco
                     yield from written(job, table)
         for job, tables in told.items():
             prepared = prepare(job)
-            tables = [summed(tables)] if job.rounds else tables
+            tables = [summed(job, tables)] if job.rounds else tables
             yield from written(job, gathered(job.family, prepared.query, prepared.layout, tables, TIME, TIE))
 
     return run
