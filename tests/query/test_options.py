@@ -276,9 +276,12 @@ SHORTER = (None, 1, 2, 4, 9, 0, -1, 2.5, "1 parsec")
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_options_of_a_snapshot(name, record_property):
-    """``top(k, last)`` of every kind of window: the rows of the oracle, or refused by name."""
+    """``top(k, last)`` of every kind of window: the rows of the oracle, or refused by name.
+
+    ``query`` names one of several: ``tests/engine/test_snapshots.py``.
+    """
     family = FAMILIES[name]
-    assert set(inspect.signature(sb.Monitor.top).parameters) == {"self", "k", "last"}
+    assert set(inspect.signature(sb.Monitor.top).parameters) == {"self", "k", "last", "query"}
     counts = [0, 0]
     for window in WINDOWS:
         values = family.defaults(window=window, partition_by=("g",), k=3)

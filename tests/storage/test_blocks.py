@@ -95,7 +95,7 @@ def test_another_block_is_refused():
 
 
 def test_a_group_called_as_a_field_is_refused():
-    with pytest.raises(TypeError, match="a row group and a field are both called 'score'"):
+    with pytest.raises(TypeError, match="a column and a row group that are both called 'score'"):
 
         @block(version=1)
         class Twice(NamedTuple):

@@ -275,6 +275,9 @@ class Pipeline:
         window = query.window
         words = spell if window.time else str
         if window.hopping and not self.algorithm.any_last and (window.extent - last) % window.slide:
+            able = [name for name, other in self.family.algorithms().items()
+                    if other.any_last and other.exact and window.kind in other.serves]  # fmt: skip
+            other = f"; any other length is known to {', '.join(able)}" if able else ""
             raise QueryError(f"last={words(last)}: algorithm {self.algorithm.name!r} knows the windows that are whole "
-                             f"slides ({words(window.slide)}) shorter than {words(window.extent)}; for any other take "
-                             "algorithm='scase'")  # fmt: skip
+                             f"slides ({words(window.slide)}) shorter than {words(window.extent)}{other}"
+                             )  # fmt: skip

@@ -28,7 +28,8 @@ def plans(queries: Sequence[Query]) -> list[Plan]:
     """A plan for each group of queries that can share one state, in the order of their first queries."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for place, query in enumerate(queries):
-        together = families.of(query).shares and query.algorithm in ("auto", "scase")
+        sharing = families.of(query).sharing
+        together = sharing is not None and query.algorithm in ("auto", sharing)
         groups.setdefault(query.shared() if together else (place,), []).append(place)
     return [replace(plan_for(tuple(queries[i] for i in group)), places=tuple(group)) for group in groups.values()]
 

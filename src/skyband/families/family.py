@@ -60,7 +60,7 @@ class Family(ABC):
         name: its name; its algorithms are in the package ``skyband.algorithms.<name>``.
         queries: the kinds of query that its algorithms see.
         rules: how the algorithm for a query is chosen: the first rule that gives an answer decides.
-        shares: whether queries that differ only in k and window may share one state.
+        sharing: the algorithm that serves queries that differ in k and window only with one state; None if none does.
         looks_back: whether its algorithms ask for the columns of objects that they hold.
         size: how many objects a row of the answer is made of.
     """
@@ -68,7 +68,7 @@ class Family(ABC):
     name: ClassVar[str]
     queries: ClassVar[tuple[type[Query], ...]]
     rules: ClassVar[tuple[Rule, ...]]
-    shares: ClassVar[bool] = False
+    sharing: ClassVar[str | None] = None
     looks_back: ClassVar[bool] = False
     size: ClassVar[int] = 1
 

@@ -51,7 +51,7 @@ class Objects(Family):
     name = "objects"
     queries = (TopK,)
     rules = (named, shared, _hopping, _approximate, _partitioned, _late, _every_arrival)
-    shares = True
+    sharing = "scase"
 
     def looks_at(self, query: Query, names: Sequence[str]) -> tuple[str, ...]:
         return ()  # Spark computes the score

@@ -50,7 +50,7 @@ class Pairs(Family):
     name = "pairs"
     queries = (TopKPairs,)
     rules = (named, shared, _global, _any)
-    shares = True
+    sharing = "scase"
     looks_back = True  # a score that is not compiled is computed from the columns
     size = 2
 

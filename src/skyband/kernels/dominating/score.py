@@ -63,7 +63,8 @@ def _no_better(space: Space, p: Floats, level: Ints, equal: int, first: int, las
                 total += along[i] >= least
         return total, compared
     if equal == 2:
-        along, least, across, lowest = x[level[0]], p[level[0]], x[level[1]], p[level[1]]
+        one, other = level[0], level[equal - 1]
+        along, least, across, lowest = x[one], p[one], x[other], p[other]
         for c in range(first, last):
             for i in range(begin[c], begin[c] + members[c]):
                 total += (along[i] >= least) & (across[i] >= lowest)
