@@ -85,7 +85,7 @@ def by_hand(tree, path):
         yields = any(isinstance(getattr(pair, "elts", [0])[0], ast.Constant | ast.JoinedStr) for pair in pairs)
         takes = re.search(r"\barrays(\[['\"f]|\.items\(\))", text)
         if (node.name == "arrays" and yields and "saved(" not in text) or (
-            node.name == "restore" and takes and "restored(" not in text
+            node.name == "restore" and takes and not re.search(r"restored\(|pool\.restore\(", text)
         ):
             told = f"{node.name}() names columns by hand; declare a block for blocks.saved and blocks.restored"
             yield f"{path}:{node.lineno}: {told}"
