@@ -94,16 +94,18 @@ class Frame:
     def apply(self, node: exp.Expr, *values: Value) -> Value:
         """The value of an operator, given the values of its operands."""
         name = ARITHMETIC.get(type(node))
-        return OPERATORS[type(node)](*values) if name is None else self._arithmetic(name, *numbers(*values))
+        return OPERATORS[type(node)](*values) if name is None else self._arithmetic(name, numbers(*values))
 
-    def _arithmetic(self, name: str, *values: Value) -> Value:
-        if self.wide or values[0].type == DOUBLE:
-            return pc.call_function(name, doubles(*values))
+    def _arithmetic(self, name: str, values: list[Value]) -> Value:
+        if values[0].type == DOUBLE:
+            return pc.call_function(name, values)
+        if self.wide:
+            return pc.call_function(name, [double(value) for value in values])
         try:
-            return pc.call_function(f"{name}_checked", list(values))
+            return pc.call_function(f"{name}_checked", values)
         except pa.ArrowInvalid:
-            wrapped = pc.call_function(name, list(values))
-            rough = pc.call_function(name, doubles(*values))
+            wrapped = pc.call_function(name, values)
+            rough = pc.call_function(name, [double(value) for value in values])
             # A result that wrapped around is wrong by a multiple of 2⁶⁴; any other differs only by rounding.
             off = pc.greater(pc.abs(pc.subtract(rough, double(wrapped))), pa.scalar(2.0**62))
             return self._unless_overflow(off, wrapped)
@@ -123,7 +125,7 @@ class Frame:
         return self._loaded[key]
 
     def _literal(self, node: exp.Expr) -> Value:
-        return pa.scalar(node.name) if node.is_string else _number(node.name)
+        return pa.scalar(node.name) if node.is_string else literal(node.name)
 
     def _boolean(self, node: exp.Expr) -> Value:
         return pa.scalar(bool(node.this))
@@ -166,7 +168,7 @@ class Frame:
 
 
 @lru_cache(256)
-def _number(text: str) -> Value:
+def literal(text: str) -> Value:
     """A number as it is written in an expression."""
     return pa.scalar(int(text) if text.isdigit() and int(text) < 1 << 63 else float(text))
 

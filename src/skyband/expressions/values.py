@@ -1,6 +1,7 @@
 """The few types that expressions compute with, and how operands are brought to a common type."""
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -30,17 +31,24 @@ def double(value: Value) -> Value:
     """A value as doubles, rounded if need be. (Arrow's implicit conversions refuse integers beyond 2⁵³.)"""
     if value.type == DOUBLE:
         return value
-    if isinstance(value, pa.Int64Scalar) and value.is_valid:  # a literal, once for every batch however short
-        return pa.scalar(float(value.as_py()))
+    if isinstance(value, pa.Int64Scalar) and value.is_valid:  # a literal, for every batch however short
+        return _double(value.as_py())
     return value.cast(DOUBLE, safe=False)
+
+
+@lru_cache(256)
+def _double(whole: int) -> Value:
+    return pa.scalar(float(whole))
 
 
 def normal(array: Value) -> Value:
     """A column in one of the types above, if it is of numbers or text; an unsigned integer must fit into 64 bits."""
     kind = array.type
+    if kind in (DOUBLE, INT):
+        return array
     if pa.types.is_dictionary(kind):
         return normal(array.dictionary_decode())
-    if pa.types.is_integer(kind) and kind != INT:
+    if pa.types.is_integer(kind):
         return array.cast(INT)
     if pa.types.is_floating(kind):
         return double(array)
@@ -63,16 +71,19 @@ def _decimals(array: Value) -> Value:
 
 def numbers(*values: Value) -> list[Value]:
     """Operands that must be numbers, as integers if all of them are, else as doubles."""
+    kind = INT
     for value in values:
-        if not is_number(value):
+        if value.type == DOUBLE:
+            kind = DOUBLE
+        elif not is_number(value):
             raise Mismatch(f"numbers, not {value.type}")
-    kind = DOUBLE if any(value.type == DOUBLE for value in values) else INT
-    return [value.cast(kind) if is_null_type(value) else double(value) if kind == DOUBLE else value for value in values]
+    return [value if value.type == kind else value.cast(kind) if is_null_type(value) else double(value)
+            for value in values]  # fmt: skip
 
 
 def doubles(*values: Value) -> list[Value]:
     """Operands that must be numbers, as doubles."""
-    return [double(value) for value in numbers(*values)]
+    return [value if value.type == DOUBLE else double(value) for value in numbers(*values)]
 
 
 def typed(kind: Any, name: str, *values: Value) -> list[Value]:
