@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from skyband.errors import QueryError
 from skyband.expressions.frame import Frame, Reference, reference
+from skyband.expressions.plain import Plain
 from skyband.expressions.spark import spark_text
 from skyband.expressions.tree import parse
 from skyband.expressions.values import Value
@@ -61,6 +62,7 @@ class Expression:
     def __init__(self, text: str, label: str, sides: tuple[str, ...] = ()) -> None:
         self.label = label
         self.tree = parse(text, label, sides)
+        self._plain = Plain.of(self.tree)
         # Each column once, in the order in which they are written.
         columns = self.tree.find_all(exp.Column, bfs=False)
         self.references = tuple(dict.fromkeys(reference(column) for column in columns))
@@ -112,6 +114,8 @@ class Expression:
         return {key: batch.column(name) for key, name in zip(self.references, names, strict=True)}
 
     def _evaluate(self, columns: dict[Reference, pa.Array], widen: bool) -> Value:
+        if self._plain is not None and self._plain.takes(columns):
+            return self._plain.evaluate(columns)
         try:
             return Frame(columns).evaluate(self.tree, widen)
         except QueryError as error:
