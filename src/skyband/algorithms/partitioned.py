@@ -118,7 +118,8 @@ class PerKey(Algorithm, Generic[S]):
         hopping = self.window.hopping
         emitted: list[tuple[Emission, ...]] = []
         touched = dict(_by_key(rows)) if rows.score.size else {}
-        self.newest = max(self.newest, int(rows.position.max(initial=-FOREVER)))
+        if rows.position.size:
+            self.newest = max(self.newest, int(rows.position.max()))
         self.touched = sorted(touched)
         partitions = self.touched
         if hopping and self.window.time and (closed := self.window.pane_of(frontier)) > self._panes:
@@ -165,7 +166,8 @@ class PerKey(Algorithm, Generic[S]):
             parts = [self.arrivals(state) for state in self.states.values()]
             waiting = [rows.arrival for rows in self.waiting.values()]
         parts += [arrivals[arrivals >= since] for arrivals in waiting]
-        return np.unique(np.concatenate(parts)) if parts else NOTHING
+        arrival = parts[0] if len(parts) == 1 else np.concatenate([NOTHING, *parts])
+        return np.unique(arrival) if arrival.size > 1 else arrival.copy()
 
     @property
     def candidates(self) -> int:
@@ -269,7 +271,7 @@ def _by_key(rows: Rows) -> Iterator[tuple[int, Rows]]:
 
 def _keyed(event: Emission, partition: int) -> Emission:
     count = event.end.size if isinstance(event, Rankings) else event.at.size
-    return event._replace(partition=np.full(count, partition))
+    return event._replace(partition=np.full(count, partition)) if count else event
 
 
 def join_rankings(parts: list[Rankings]) -> Rankings:
@@ -283,6 +285,9 @@ def join_rankings(parts: list[Rankings]) -> Rankings:
 
 
 def _join_changes(parts: list[Changes]) -> Changes:
+    parts = [part for part in parts if part.at.size]
+    if not parts:
+        return NO_CHANGES
     joined = Changes._make(np.concatenate(column) for column in zip(*parts, strict=True))
     return joined.take(np.argsort(joined.trigger, kind="stable"))
 

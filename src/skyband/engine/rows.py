@@ -1,5 +1,6 @@
 """Keeps the columns of the rows that an algorithm holds; the algorithm knows rows only by their arrival numbers."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ class RowStore:
         self._nothing = pa.RecordBatch.from_pylist([], self.empty.schema)
         self._parts: list[Part] = []
         self.size = 0  # how many rows there are
-        self._append(arrival, table)
+        self._append(arrival, table.to_batches())
 
     def take(self, arrival: Ints, batch: pa.Table, first: int) -> pa.Table:
         """The rows with these arrival numbers; those from ``first`` on are the rows of ``batch``, in order."""
@@ -66,18 +67,18 @@ class RowStore:
         if not arrival.size:
             return
         if arrival.size < batch.num_rows:
-            self._append(arrival, batch.take(pa.array(arrival - first)))
+            self._append(arrival, batch.take(pa.array(arrival - first)).to_batches())
         else:
             # The rows as they came may lie in arrays that their owner goes on to write to.
-            copies = [pa.concat_batches([rows, self._nothing]) for rows in batch.to_batches()] if self.names else []
-            self._append(arrival, pa.Table.from_batches(copies, self.empty.schema))
+            parts = batch.to_batches() if self.names else []
+            self._append(arrival, [pa.concat_batches([rows, self._nothing]) for rows in parts])
         self._tidy()
 
     def drop_all_but(self, arrival: Ints) -> None:
         """Forgets every row whose arrival number is not among ``arrival`` (ascending)."""
         table = self.table.take(pa.array(np.searchsorted(self.arrival, arrival))) if self.names else self.empty
         self._parts, self.size = [], 0
-        self._append(arrival, table)
+        self._append(arrival, table.to_batches())
 
     @property
     def table(self) -> pa.Table:
@@ -105,14 +106,14 @@ class RowStore:
         place = arrival - numbers[0] if dense else np.searchsorted(numbers, arrival)
         return pa.Table.from_batches([rows.take(pa.array(place))])
 
-    def _append(self, arrival: Ints, table: pa.Table) -> None:
+    def _append(self, arrival: Ints, parts: Sequence[pa.RecordBatch]) -> None:
         """Adds rows that are newer than all others."""
         self.size += arrival.size
         if not self.names and arrival.size:
             self._parts.append(Part(arrival, self._nothing))
             return
         start = 0
-        for rows in table.to_batches():
+        for rows in parts:
             if rows.num_rows:
                 self._parts.append(Part(arrival[start : start + rows.num_rows], rows))
             start += rows.num_rows

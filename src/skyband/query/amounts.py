@@ -80,7 +80,7 @@ class AmountMeasure(Measure):
         if not isinstance(declared, int):
             return
         ((name,),) = self.tags[1:]
-        name = find_column(name, table.column_names)
+        name = find_column(name, table.schema.names)
         known = [rows.column(name) for rows in before() if name in rows.column_names]
         coming = table.column(name).filter(pa.array(~np.isnan(measured.score)))
         found = dict.fromkeys(stream for column in (*known, coming) for stream in pc.unique(column).to_pylist())
@@ -124,7 +124,7 @@ class AmountMeasure(Measure):
         """48 bits of each id, the same on every machine and in every run."""
         codes, before = np.zeros(table.num_rows, np.int64), [""]
         for name in self.query.ids:  # with several columns, the hash of one goes into that of the next
-            column = table.column(find_column(name, table.column_names)).combine_chunks()
+            column = table.column(find_column(name, table.schema.names)).combine_chunks()
             plain = pa.types.is_dictionary(column.type)
             coded = column if plain else pc.dictionary_encode(column, null_encoding="encode")
             texts = [*map(repr, coded.dictionary.to_pylist()), ""]
@@ -137,7 +137,7 @@ class AmountMeasure(Measure):
     def _places(self, table: pa.Table, listed: tuple[str, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The place of each row's stream in a list of names; -1 if it is not there."""
         assert self.query.stream is not None
-        column = table.column(find_column(self.query.stream, table.column_names))
+        column = table.column(find_column(self.query.stream, table.schema.names))
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         text = column.cast(kind).cast(pa.string())
         found = pc.index_in(text, value_set=pa.array(listed, pa.string()))

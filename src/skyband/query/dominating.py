@@ -81,9 +81,9 @@ class PointMeasure(Measure):
         self._columns = {text: _column(text) for text in dimensions}
 
     def evaluate(self, table: pa.Table) -> Measured:
-        columns = {}
+        columns, names = {}, table.schema.names
         for text, sense in self.dimensions.items():
-            value = self._dimension(text, table.column_names).evaluate(table)
+            value = self._dimension(text, names).evaluate(table)
             columns[text] = 0.0 - value if sense == "max" else value + 0.0  # so that there is no -0
         points = np.stack([columns[text] for text in sorted(columns)], axis=1)  # equal queries keep equal states
         return Measured(np.where(np.isnan(points).any(axis=1), np.nan, 0.0), points)

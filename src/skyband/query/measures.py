@@ -55,7 +55,8 @@ class Measure(ABC):
 
     def tagged(self, table: pa.Table) -> list[pa.Table]:
         """The values that get codes: for each group of tags its columns, row by row."""
-        return [table.select([scoring.find_column(name, table.column_names) for name in tag]) for tag in self.tags]
+        names = table.schema.names
+        return [table.select([scoring.find_column(name, names) for name in tag]) for tag in self.tags]
 
     def check(self, table: pa.Table, measured: Measured, before: Callable[[], list[pa.Table]]) -> None:
         """Raises if the rows break what the query declares; ``before`` gives the tags of all earlier rows."""
