@@ -2,7 +2,17 @@
 
 import numpy as np
 
-from skyband.algorithms.contract import FOREVER, NO_RANKINGS, NOTHING, Emission, Floats, Ints, Rankings, Rows
+from skyband.algorithms.contract import (
+    FOREVER,
+    NO_CHANGES,
+    NO_RANKINGS,
+    NOTHING,
+    Emission,
+    Floats,
+    Ints,
+    Rankings,
+    Rows,
+)
 from skyband.algorithms.groups import parts as states
 from skyband.algorithms.groups import places
 from skyband.algorithms.groups.base import OverGroups, changes_of
@@ -67,6 +77,8 @@ class Assembled(OverGroups[AssembledState]):
             state = self.settled(state)
             begin = end
         told = states.told(self._log)
+        if told is None:
+            return state, (NO_RANKINGS if self.window.hopping else NO_CHANGES,)
         return state, (_rankings(told) if self.window.hopping else changes_of(told),)
 
     def _taken(self, state: AssembledState, arriving: Arriving, frontier: int) -> AssembledState:

@@ -108,9 +108,10 @@ def with_entries(log: Log, view: View) -> Log:
     return log if needed <= log.at.size else resized(log, "entries", 2 * (log.at.size + needed))
 
 
-def told(log: Log) -> Log:
-    """What the log holds, in memory of its own: the log is used again."""
-    return taken(log, "entries", slice(plain(LogMeta, log.meta).held))
+def told(log: Log) -> Log | None:
+    """What the log holds, in memory of its own: the log is used again. None if it holds nothing."""
+    held = plain(LogMeta, log.meta).held
+    return taken(log, "entries", slice(held)) if held else None
 
 
 def compacted(state: AssembledState, spec: Spec, listed: bool, keep: NDArray[np.bool_] | None = None) -> AssembledState:

@@ -4,7 +4,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from skyband.algorithms.contract import FOREVER, NOTHING, Emission, Floats, Ints, Rankings, Rows
+from skyband.algorithms.contract import FOREVER, NO_CHANGES, NOTHING, Emission, Floats, Ints, Rankings, Rows
 from skyband.algorithms.groups import books, places
 from skyband.algorithms.groups import parts as states
 from skyband.algorithms.groups.base import OverGroups, changes_of
@@ -12,7 +12,7 @@ from skyband.algorithms.groups.partials import Partials
 from skyband.algorithms.partitioned import join_rankings
 from skyband.kernels.common.ranking import k_best
 from skyband.kernels.groups.arrivals import TallyMeta, arrive
-from skyband.kernels.groups.assemble import CHANGED, FUNCTION, Events, EventsMeta, Spec, no_events, with_room
+from skyband.kernels.groups.assemble import FUNCTION, Events, EventsMeta, Spec, no_events, with_room
 from skyband.kernels.groups.lists import Lists
 from skyband.kernels.groups.places import Places
 from skyband.kernels.groups.tally import Book, PoolMeta, newest_of
@@ -78,6 +78,8 @@ class Tally(OverGroups[TallyState]):
             self._log = states.followed(state.view, self._lists, NO_SPEC, events, self._log)
             state = self._settled(state)
         told = states.told(self._log)
+        if told is None:
+            return state, (NO_CHANGES,)
         return state, (changes_of(told._replace(values=self.asked.shown(told.values.T).T)),)
 
     def result(self, query: Query, k: int, last: int | None = None) -> Rankings:
@@ -157,11 +159,11 @@ class Tally(OverGroups[TallyState]):
 
     def _score(self, events: Events) -> None:
         """Scores the events; groups that are not to be ranked are not alive."""
-        changed = np.flatnonzero(events.kind[: plain(EventsMeta, events.meta).held] == CHANGED)
-        goodness = self._goodness(events.vector[:, changed].T)
-        ranked = ~np.isnan(goodness)
-        events.alive[changed] *= ranked
-        events.score[changed] = np.where(ranked, goodness, -np.inf)
+        held = plain(EventsMeta, events.meta).held
+        goodness = self._goodness(events.vector[:, :held].T)
+        ranked = goodness == goodness  # not NaN
+        events.alive[:held] *= ranked
+        events.score[:held] = np.where(ranked, goodness, -np.inf)
 
     def _placed(self, state: TallyState, parts: Partials) -> tuple[TallyState, Partials]:
         """The state with room for the rows, and the rows with the places of their groups and cells."""

@@ -37,7 +37,7 @@ def _changed(book: Book, g: int, events: Events, program: Program) -> None:
 def arrive(book: Book, rows: Partials, extent: int, meta: Record, program: Program, events: Events) -> None:
     """Takes rows in, in the order of their arrival; what is told of a group is the ``vector`` of its event.
 
-    The events have room for all that is in the window and three for each row.
+    It is NaN where nothing is told. The events have room for all that is in the window and three for each row.
     """
     state, told = meta[0], events.meta[0]
     for i in range(rows.group.size):
@@ -52,4 +52,5 @@ def arrive(book: Book, rows: Partials, extent: int, meta: Record, program: Progr
         e = told.held
         events.kind[e], events.slot[e], events.alive[e] = ARRIVED, -1, 0
         events.position[e], events.arrival[e] = position, rows.arrival[i]
+        events.vector[:, e] = np.nan
         told.held = e + 1
