@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def newer(time_a: int, number_a: int, time_b: int, number_b: int) -> bool:
+def newer(position_a: int, arrival_a: int, position_b: int, arrival_b: int) -> bool:
     """Whether object a is newer than object b, and so leaves every sliding window no earlier than b."""
-    if time_a != time_b:
-        return time_a > time_b
-    return number_a > number_b
+    if position_a != position_b:
+        return position_a > position_b
+    return arrival_a > arrival_b
 
 
-def better(score_a: float, time_a: int, number_a: int, score_b: float, time_b: int, number_b: int) -> bool:
+def better(score_a: float, position_a: int, arrival_a: int, score_b: float, position_b: int, arrival_b: int) -> bool:
     """Whether object a ranks before object b.
 
     >>> better(2.0, 1, 1, 1.0, 9, 9), better(1.0, 2, 1, 1.0, 1, 2), better(1.0, 1, 1, 1.0, 1, 2)
@@ -24,15 +24,15 @@ def better(score_a: float, time_a: int, number_a: int, score_b: float, time_b: i
     """
     if score_a != score_b:
         return score_a > score_b
-    if time_a != time_b:
-        return time_a > time_b
-    return number_a > number_b
+    if position_a != position_b:
+        return position_a > position_b
+    return arrival_a > arrival_b
 
 
-def ranking(score: NDArray[np.float64], time: NDArray[np.int64], number: NDArray[np.int64]) -> NDArray[np.intp]:
+def ranking(score: NDArray[np.float64], position: NDArray[np.int64], arrival: NDArray[np.int64]) -> NDArray[np.intp]:
     """Indices that put the objects in order, best first.
 
     >>> ranking(np.array([1.0, 3.0, 3.0]), np.array([0, 1, 2]), np.array([0, 1, 2]))
     array([2, 1, 0])
     """
-    return np.lexsort((number, time, score))[::-1]
+    return np.lexsort((arrival, position, score))[::-1]

@@ -221,12 +221,12 @@ class Algorithm(ABC):
 
     @abstractmethod
     def rekey(self, code: Ints) -> None:
-        """Partitions are numbered anew: what was ``partition`` is now ``code[key]``."""
+        """Partitions are numbered anew: what was ``partition`` is now ``code[partition]``."""
 
     def held_rows(self) -> Rows:
         """The objects that can still be in an answer as rows, in the order of their arrival numbers.
 
-        Asked of algorithms that take over from each other, and of those below, which hold no objects but these.
+        Needed by algorithms with ``takes_over``, and by :class:`FromPanes`; others need not have it.
         """
         raise AssertionError("an algorithm whose objects others go on with must be able to tell them")
 
@@ -295,7 +295,8 @@ class FromPanes(Algorithm):
     def renumber(self, arrival: Ints) -> None:
         """Objects are numbered anew: what was ``n`` is now ``arrival[n]``. What ranks first by its number still does.
 
-        Rows in any order have no numbers that tell the newer one until those that they tie with are known.
+        Of two rows with one score and position, the newer one is known only when both have come; they are then
+        given numbers in that order.
         """
 
     @abstractmethod

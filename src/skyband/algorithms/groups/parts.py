@@ -202,7 +202,7 @@ def compacted_view(view: View, slots: Ints, to_slot: Ints) -> View:
 
 
 def ranks(kept: Ints, size: int) -> Ints:
-    """New numbers for old: -1 where something is gone; the last entry makes -1 stay -1."""
+    """The new number of each old one, or -1 if it is gone; with one entry more, so that ``ranks(…)[-1]`` is -1."""
     rank = np.full(size + 1, -1)
     rank[kept] = np.arange(kept.size)
     return rank

@@ -189,7 +189,8 @@ class MinTopk(FromPanes):
         self.state = blocks.renumbered(self.state, ARRIVAL, arrival)
 
     def compact(self) -> Ints:
-        # In the lists those that tie lie newest first: if the last object has the first number, all numbers are steps.
+        # From the back of the lists on, since ties lie newest first in them: the newer of two that tie keeps the higher
+        # number. Numbers that are consecutive then take a few bytes.
         lists, still_open, _ = self.state
         last = still_open.arrival
         if tied(still_open.partition, still_open.score, still_open.position).any():

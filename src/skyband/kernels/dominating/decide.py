@@ -55,10 +55,10 @@ def exact_score(space: Space, ledger: Ledger, events: Events, slot: int, p: Floa
 
 @in_place
 def look(space: Space, ledger: Ledger, events: Events, slot: int, exact: bool, setting: Setting, p: Floats) -> int:
-    """Lines 5 to 8 and 12 to 17, if no more is wanted than to make an event of the point; else says what is wanted.
+    """Decides about a point by its bounds alone, if they do (Figure 5, lines 5 to 8 and 12 to 17).
 
-    Most points that are looked at get an event. This decides about them without a score being counted or memory taken;
-    about the others :func:`decide` does.
+    Then it is passed over or gets an event (``DECIDED``), as most are; nothing is counted, and no memory taken. Else
+    says what :func:`decide` has to do: count its score, hold it, let it enter, or compare the rivals first.
     """
     meta, cell = events.meta[0], space.slots.cell[slot]
     if live(space) >= setting.steady and passed_over(ledger, events, cell, setting.k):
@@ -80,7 +80,10 @@ def look(space: Space, ledger: Ledger, events: Events, slot: int, exact: bool, s
 def _weigh(
     space: Space, ledger: Ledger, events: Events, slot: int, exact: bool, error: int, setting: Setting, p: Floats
 ) -> int:
-    """The same of a point that the rivals alone do not keep waiting. ``error``: how wrong an estimate of it was."""
+    """The second half of :func:`look`, for a point that the rivals do not shield from the top k.
+
+    ``error`` is by how much an estimate of its score may be wrong; 0 if there is none.
+    """
     meta, k = events.meta[0], setting.k
     advanced = meta.mode >= ADA
     outside = dominators_outside(space, ledger, events, slot, k, p) if advanced else 0

@@ -196,7 +196,10 @@ def _overtaken(ledger: Ledger, bound: int, a: int, k: int) -> int:
 
 @inner
 def compare(space: Space, ledger: Ledger, events: Events, k: int) -> None:
-    """Brings the rivals up to date. There must be k of them."""
+    """Notes the rivals anew, of whom there must be k: :func:`due_behind` goes by them.
+
+    For a = 0, 1, 3, 7, …: the least score of the k + a best of the ledger, and when the (a + 1)-th of them expires.
+    """
     held, now = ledger.meta[0].held, events.meta[0].clock
     events.meta[0].compared = now
     levels = 1

@@ -121,9 +121,9 @@ def _longer(heap: Heap) -> Heap:
 
 @inner
 def _recall(space: Space, memo: Ints, slot: int, p: Floats) -> int:
-    """A slot whose point equals p, which is that of ``slot``, or -1; then ``slot`` is what is recalled from now on.
+    """A slot seen before with the same point p as ``slot``; -1 if there is none, and then ``slot`` is remembered.
 
-    So that of equal points, however many there are, one is looked at.
+    So of equal points, however many there are, only one is scored. One slot is remembered for each hash.
     """
     mixed = 0
     for bits in p.view(np.int64):

@@ -197,7 +197,7 @@ def settle(ledger: Ledger, k: int, ties: bool) -> None:
 
 @in_place
 def _settled(ledger: Ledger, k: int, ties: bool) -> bool:
-    """Does it if little has changed, and says whether it did: then no memory is needed."""
+    """Settles the top k in place if few entries have changed; False if it is left to :func:`_settle`."""
     if not _insertion_sort(ledger) or ledger.meta[0].top < min(k, ledger.meta[0].held):
         return False
     if _list_more(ledger, k, ties) and not _insertion_sort(ledger):
@@ -208,7 +208,7 @@ def _settled(ledger: Ledger, k: int, ties: bool) -> bool:
 
 @inner
 def _settle(ledger: Ledger, k: int, ties: bool) -> None:
-    """Does it in any case."""
+    """Settles the top k from all entries."""
     _sort(ledger)
     if ledger.meta[0].top < min(k, ledger.meta[0].held):
         _refill(ledger, k)

@@ -209,8 +209,8 @@ def _depleted(band: Band, dead: int) -> bool:
 def _recomputed(band: Band, grid: Grid, dead: int) -> Band:
     """The band with the top k found from scratch, visiting the cells best first; the k-th score is its threshold.
 
-    With fewer than k alive the band has lost nobody above its threshold to pruning, so that it need only be given the
-    objects which it does not hold. Its dead objects stay until it is settled.
+    If fewer than k are alive, pruning has dropped none above the threshold, so that only objects that the band does not
+    hold have to be added. Its dead objects stay until it is settled.
     """
     meta, k = band.meta[0], band.meta[0].k
     found, size = np.empty(grid.meta[0].held, np.int64), 0
