@@ -1,7 +1,8 @@
 """How kernels are compiled, kept on disk for the next process, and that it is said where it takes long.
 
 Numba's options ``no_cfunc_wrapper``, ``no_cpython_wrapper`` and ``_nrt``, and the file of its cache, are no part of
-what it promises: ``pyproject.toml`` says with which versions they work, and ``tests/kernels/test_jit.py`` tells when not.
+what it promises: ``pyproject.toml`` says with which versions they work, and ``tests/kernels/test_jit.py`` tells when
+they do not.
 """
 
 import logging
