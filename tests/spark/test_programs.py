@@ -262,8 +262,9 @@ def test_ctrl_c_while_spark_starts(seconds: float) -> None:
     """One line, whenever it comes: in the midst of starting Java, of a talk with it, or with the stream running."""
     code, said = ended(ENDLESS, seconds)
     assert code == 130
-    [last] = [line for line in said if not STATUS.fullmatch(line)]
-    assert last == "skyband: interrupted" or re.match(r"interrupted: [\d,]+ rows in", last)
+    left = [line for line in said if not STATUS.fullmatch(line)]
+    assert len(left) == 1, left
+    assert left[0] == "skyband: interrupted" or re.match(r"interrupted: [\d,]+ rows in", left[0])
 
 
 @pytest.mark.slow
